@@ -14,7 +14,7 @@ from saccade.tasks.memorize import MEMORIZE
 from saccade.tasks.memorize.answer import logits_of
 from saccade.tasks.memorize.data import Corpus, open_corpus
 from saccade.tasks.memorize.data.problems import PROBLEMS
-from saccade.tasks.memorize.measures import Said, judged
+from saccade.tasks.memorize.metrics import Score, judged
 from saccade.tasks.task import Job
 from saccade.train.results import undisturbed
 from studies.frame.claims import Claim, Estimate, both_bars, conclude, nothing, rule, tabled
@@ -85,13 +85,13 @@ def _measured(task: Job, model: Any, seed: int) -> dict[str, Any]:
     episodes = [task.codec.language.episode(item) for item in items]
     with undisturbed(model, seed, "test"):
         logits = logits_of(cast("Memorizer", model), episodes)
-    groups: dict[str, list[Said]] = {}
+    groups: dict[str, list[Score]] = {}
     for item, output, episode in zip(items, logits, episodes, strict=True):
         groups.setdefault(item.group, []).append(judged(output, episode.wanted))
     lengths = {
         group: {
             "sequences": len(outputs),
-            "asked": (bits := sum(output.asked for output in outputs)),
+            "asked": (bits := sum(output.size for output in outputs)),
             "bit_error": sum(output.wrong for output in outputs) / bits,
             "bits": round(fmean(output.bits for output in outputs), 6),
             "wrong": " ".join(str(output.wrong) for output in outputs),

@@ -10,7 +10,7 @@ from commands import ROOT, accept, accept_other, commands, quoted, words
 from saccade.errors import SaccadeError
 from saccade.tasks import TASKS, load_task
 from saccade.tasks.classify_text import ClassifyText
-from saccade.tasks.regress import Regress
+from saccade.tasks.regress import REGRESS
 from saccade.tasks.translate import TRANSLATE
 from tiers import every
 
@@ -135,4 +135,4 @@ def test_one_command_trains_hard_attention_as_its_paper():
 
 
 def test_every_model_of_numbers_is_in_its_table():
-    assert [name for name in Regress.models if f"\n| `{name}` | " not in TEXT_OF["docs/regress.md"]] == []
+    assert [name for name in REGRESS.models if f"\n| `{name}` | " not in TEXT_OF["docs/regress.md"]] == []

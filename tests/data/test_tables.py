@@ -8,7 +8,7 @@ import pytest
 
 from saccade.data import Column
 from saccade.data.columns import label
-from saccade.data.tables import number_of, read_table
+from saccade.data.tables import INDEX, number_of, read_table
 from saccade.errors import ArgumentError
 from tiers import every
 
@@ -82,6 +82,16 @@ def test_pandas_writes_tables_that_are_read(tmp_path):
         assert [(row["text"], row["label"]) for row in table.rows] == list(frame.itertuples(index=False, name=None))
     frame.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
     assert [row["text"] for row in read_table(tmp_path / "a.jsonl", COLUMNS).rows] == list(frame["text"])
+
+
+@pytest.mark.parametrize(
+    ("cells", "name"),
+    [("012", INDEX), ("312", INDEX), ("11", "column 1"), (["1", "b"], "column 1"), ([".5"], "column 1")],
+)
+def test_a_first_column_without_header_may_be_an_index(tmp_path, cells, name):
+    for text, end in (("{},x\n", "csv"), ('"{}","x"\n', "csv"), ("{}\tx\n", "tsv")):
+        path = write(tmp_path / f"a.{end}", "".join(text.format(cell) for cell in ["", *cells]))
+        assert [row[name] for row in read_table(path).rows] == list(cells)
 
 
 def test_an_unusual_delimiter_and_encoding_are_noted(tmp_path):

@@ -29,7 +29,10 @@ from saccade.data.table import Table
 from saccade.data.texts import read_text, suffix_of
 from saccade.errors import ArgumentError
 
-__all__ = ["JSON", "number_of", "read_table"]
+__all__ = ["INDEX", "JSON", "number_of", "read_table"]
+
+INDEX = "Unnamed: 0"
+"""Name of a first column without a header that numbers the rows, as pandas names it."""
 
 JSON = (".jsonl", ".ndjson", ".json")
 _MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -89,6 +92,8 @@ def _headed(
 ) -> Table:
     """Rows below a header as mappings; rows with tabs as they are if their first one is no header."""
     names = [cell.strip().removeprefix('"').removesuffix('"') for cell in cells[0]]
+    if not names[0] and _is_index([row[0].strip('" ') for row in cells[1:]]):
+        names[0] = INDEX
     names = [SPLIT if name.lower() == SPLIT else name or f"column {place}" for place, name in enumerate(names, 1)]
     if columns is None and all(map(_is_number, names)):
         got = f"got {mark.join(cells[0])!r:.60}; add a line of names"
@@ -110,6 +115,11 @@ def _headed(
             expected = f"expected {wanted} with a tab between, or a header that names them"
             raise ArgumentError(f"{where(index)}: {expected}, got {got}{way_out}")
     return Table([row[:count] for row in cells], where, note=note, size=len(cells))
+
+
+def _is_index(cells: Sequence[str]) -> bool:
+    """Whether cells are different whole numbers: those of all rows, of some, or of shuffled ones."""
+    return all(cell.isdecimal() for cell in cells) and len(set(cells)) == len(cells)
 
 
 def _named(names: Sequence[str], rows: list[list[str]]) -> Iterator[dict[str, str]]:

@@ -24,7 +24,7 @@ TASKS = {
     "caption": "saccade.tasks.caption:CAPTION",
     "answer": "saccade.tasks.answer:ANSWER",
     "memorize": "saccade.tasks.memorize:MEMORIZE",
-    "regress": "saccade.tasks.regress:Regress",
+    "regress": "saccade.tasks.regress:REGRESS",
 }
 TASKS |= {point.name: point.value for point in entry_points(group="saccade.tasks") if point.name not in TASKS}
 

@@ -29,7 +29,7 @@ def reading(path: Path, what: str) -> Iterator[Any]:
         yield read_json(path)
     except OSError as error:
         raise ArgumentError(f"{path}: expected {what} of this run, got {error.strerror or error}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ArgumentError(f"{path}: expected {what} of this run, got {error}") from error
 
 

@@ -1,7 +1,7 @@
 """A task as a value, and a job: a task with a run's options, codec and data."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -23,7 +23,7 @@ from saccade.train.task import Answer, Baseline, Evaluation, Example, Form, Loss
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
 
-__all__ = ["Codec", "Hard", "Job", "Predictor", "Task"]
+__all__ = ["AsTraining", "Codec", "Hard", "Job", "Predictor", "Task"]
 
 AT_ONCE = 256
 """Examples of a split that are measured together."""
@@ -157,6 +157,7 @@ class Task:
         suit: recipe of a model for data that are not built in.
         sampler: from a job to its training batches. Default: `batch_size` samples each.
         evaluate: measures some examples of a split. Default: by the predictor's `predict` and `measure`.
+        lines: from a codec and Python objects to lines of input. Default: texts and paths.
         joined: from a job, its model and other runs to the codec of the ensemble. Default: that of the job.
         at_once: examples of a split that are in memory together. Default: `AT_ONCE`.
     """
@@ -178,6 +179,7 @@ class Task:
     suit: Callable[["Task", str, Mapping[str, Any], Any], Suited] = field(default=_usual, repr=False)
     sampler: Callable[["Job"], Sampler[Any]] = field(default=_by_count, repr=False)
     evaluate: Callable[["Job", nn.Module, str, Sequence[int], Any], Evaluation] = field(default=_in_blocks, repr=False)
+    lines: Callable[[Any, Any], Iterator[str]] = field(default=lambda codec, inputs: texts(inputs), repr=False)
     joined: Callable[["Job", nn.Module, Sequence["Trained"]], Any] = field(
         default=lambda job, model, others: job.codec, repr=False
     )
@@ -220,8 +222,6 @@ class Job:
     task: Task
     codec: Any
     rows: Lazy[Any]
-
-    lines = staticmethod(texts)
 
     @property
     def name(self) -> str:
@@ -342,6 +342,10 @@ class Job:
     def baselines(self, split: str) -> dict[str, Baseline]:
         """Measure simple methods on a split."""
         return self.predictor.baselines(self.data, split)
+
+    def lines(self, inputs: Any) -> Iterator[str]:
+        """Return Python objects as lines for `read`."""
+        return self.task.lines(self.codec, inputs)
 
     def read(self, line: str, number: int) -> Any:
         """Return line `number` of the inputs for `answer`."""

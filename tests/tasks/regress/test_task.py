@@ -1,4 +1,4 @@
-"""The job from end to end on tables and sets, and what it refuses in one line."""
+"""The job from end to end on tables and sets, and its errors in one line."""
 
 import json
 
@@ -9,7 +9,8 @@ import torch
 from saccade import runs
 from saccade.cli import main
 from saccade.errors import SaccadeError
-from saccade.tasks.regress.batches import Encoded, stacked
+from saccade.tasks.regress import codec
+from saccade.tasks.regress.codec import Sample
 from tiers import rest_slow
 
 SHORT = {"max_steps": 2, "warmup_steps": 1, "checkpoint_steps": 2, "validation_steps": 2, "threads": 1, "device": "cpu"}
@@ -39,18 +40,18 @@ def test_rows_with_several_answers(model, tmp_path):
     paths = run.draw("0.5, 0.25 0.125", tmp_path / "pictures", json=True)
     names = {path.name for path in paths if path.suffix == ".png"}
     assert names == {"0-5-0-25-0-125-y1.png", "0-5-0-25-0-125-y2.png", *(["bandwidth.png"] if "nad" in model else [])}
-    told = json.loads((tmp_path / "pictures/0-5-0-25-0-125-y1.json").read_text(encoding="utf-8"))
-    assert told["rows"] == ["weight" if model not in ("mlp", "mean") else "gradient"]
-    assert len(told["columns"]) == (12 if model in ("nadaraya-watson", "learned-kernel") else 3)
+    drawn = json.loads((tmp_path / "pictures/0-5-0-25-0-125-y1.json").read_text(encoding="utf-8"))
+    assert drawn["rows"] == ["weight" if model not in ("mlp", "mean") else "gradient"]
+    assert len(drawn["columns"]) == (12 if model in ("nadaraya-watson", "learned-kernel") else 3)
 
 
-def test_rows_of_arrays_and_columns_are_asked_from_python(tmp_path):
+def test_arrays_and_columns_are_inputs_from_python(tmp_path):
     x = np.arange(40.0)
     run = train({"a": x, "b": x[::-1], "y": x * x}, tmp_path)
     rows = np.stack([x[:3], x[3:6]], 1)
-    wanted = run.predict(["0 3", "1 4", "2 5"])
-    assert [each.mean for each in run.predict(rows)] == [each.mean for each in wanted]
-    assert run.align({"b": rows[:, 1], "a": rows[:, 0]}) == [each.to_json() for each in wanted]
+    answers = run.predict(["0 3", "1 4", "2 5"])
+    assert [answer.mean for answer in run.predict(rows)] == [answer.mean for answer in answers]
+    assert run.align({"b": rows[:, 1], "a": rows[:, 0]}) == [answer.to_json() for answer in answers]
     assert run.draw(rows[:1], tmp_path / "pictures")
     with pytest.raises(SaccadeError, match="^inputs: expected texts, rows of numbers, or columns by their names, "):
         run.predict(None)
@@ -60,77 +61,68 @@ def test_rows_of_arrays_and_columns_are_asked_from_python(tmp_path):
 def test_sets_of_any_size(model, tmp_path):
     run = train(sets(), tmp_path, model, sets=True)
     one, other = run.predict(["3 1 2", "2,3,1"])
-    assert one.lines()[0].partition("\t")[0] == pytest.approx(other.lines()[0].partition("\t")[0])
+    assert one.mean == pytest.approx(other.mean)
     assert run.results["groups"]["mae"].keys() <= {"1", "2", "3", "4"}
-    told = json.loads(
-        next(path for path in run.draw("3 1 2", tmp_path / "p", json=True) if path.suffix == ".json").read_text()
-    )
-    assert told["columns"] == ["3", "1", "2"]
+    for line, columns, note in (("3 1 2", 3, False), (" ".join(map(str, range(40))), 12, True)):
+        paths = run.draw(line, tmp_path / "p", json=True)
+        [svg], [numbers] = ([path for path in paths if path.suffix == end] for end in (".svg", ".json"))
+        assert len(json.loads(numbers.read_text())["columns"]) == columns
+        assert ("12 of 40 are shown, the largest" in svg.read_text(encoding="utf-8")) == note
 
 
-def test_known_points_have_no_sets(tmp_path):
+def test_models_of_known_points_reject_sets(tmp_path):
     for model in ("nadaraya-watson", "learned-kernel"):
         with pytest.raises(SaccadeError, match=f"--model: expected one that reads sets .*, got {model}; ") as error:
             train(sets(), tmp_path, model, sets=True)
         assert "\n" not in str(error.value) and not (tmp_path / model).exists()
 
 
-def test_a_picture_says_how_many_elements_it_leaves_out(tmp_path):
-    run = train(sets(), tmp_path, "mlp", sets=True)
-    stories = []
-    for line in (" ".join(map(str, range(40))), "1 2 3"):
-        [svg] = [path for path in run.draw(line, tmp_path / "p") if path.suffix == ".svg"]
-        stories.append(svg.read_text(encoding="utf-8"))
-    assert "12 of 40 are shown, the largest" in stories[0] and "are shown" not in stories[1]
-
-
-def test_a_run_keeps_no_more_points_than_it_may(tmp_path, monkeypatch):
-    from saccade.tasks.regress import columns
-
-    monkeypatch.setattr(columns, "POINTS", 20)
+def test_a_training_point_is_predicted_by_all_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(codec, "POINTS", 20)
     run = train(table(100), tmp_path, "nadaraya-watson")
     assert 10 < len(run.model.points) <= 20
     batch = run.task.batch(0)
-    kept = [place for place in batch.places.tolist() if place >= 0]
-    assert kept and len(kept) < len(batch.places)
-    for place, numbers in zip(batch.places.tolist(), batch.points.values, strict=True):
-        if place >= 0:  # it is the point of that place
-            torch.testing.assert_close(run.model.places[place], numbers, rtol=1e-5, atol=1e-6)
+    known = batch.places >= 0
+    assert known.any() and not known.all()
+    points = run.model.places[batch.places[known]]
+    torch.testing.assert_close(points, batch.points.values[known], rtol=1e-5, atol=1e-6)
+    kept = set(codec.kept_points(run.task.data.size("train")))
+    [in_train, in_test] = (run.task.sampler_of(split).encode([*range(5)]) for split in ("train", "test"))
+    assert [sample.point >= 0 for sample in in_train] == [index in kept for index in range(5)]
+    assert [sample.point for sample in in_test] == [-1] * 5  # all known points predict it
+
+
+def test_errors_of_a_split_are_those_of_its_answers(tmp_path):
+    run = train(table(200), tmp_path, "nadaraya-watson")
+    rows = [run.task.data.example("test", index) for index in range(run.task.data.size("test"))]
+    answers = run.predict([row.numbers for row in rows])
+    std = run.task.codec.answers_std[0]
+    losses = [((answer.mean[0] - row.answers[0]) / std) ** 2 for answer, row in zip(answers, rows, strict=True)]
+    hard = run.task.hardest(run.model, "test", 4)
+    assert [each.loss for each in hard] == pytest.approx(sorted(losses, reverse=True)[:4], rel=1e-3)
 
 
 def test_padding_of_sets_changes_no_loss(tmp_path):
     run = train(sets(), tmp_path, "set-transformer", sets=True)
-    batch = stacked([Encoded((1.0, 2.0), (3.0,)), Encoded((4.0,), (5.0,))])
+    batch = run.task.codec.collate([Sample((1.0, 2.0), (3.0,)), Sample((4.0,), (5.0,))])
     values, lengths = batch.points
     wider = batch._replace(points=type(batch.points)(torch.nn.functional.pad(values, (0, 3), value=9.0), lengths))
     with torch.inference_mode():
-        one, two = (run.task.loss(run.model, each) for each in (batch, wider))
-    torch.testing.assert_close(one.total, two.total, rtol=1e-5, atol=1e-6)
-
-
-def test_constant_columns(tmp_path, capsys):
-    with pytest.raises(SaccadeError, match=r"column y \(target\): expected numbers that differ, got 2 in every row "):
-        train([(float(n), 2.0) for n in range(30)], tmp_path)
-    with pytest.raises(SaccadeError, match=r"column x \(features\): expected numbers that differ, got 1 in every row "):
-        train({"train": [(1.0, float(n)) for n in range(9)], "dev": [(1.0, 2.0)], "test": [(1.0, 2.0)]}, tmp_path)
-    assert not (tmp_path / "mlp").exists()
-    capsys.readouterr()
-    run = train([((float(n), 7.0), float(n)) for n in range(30)], tmp_path)
-    assert "x2: the same number in every row to train on, which tells nothing" in capsys.readouterr().err
-    assert float(run.predict("3 7")[0].mean[0]) == pytest.approx(float(run.predict("3 8")[0].mean[0]), abs=40)
+        loss, padded = (run.task.loss(run.model, part).total for part in (batch, wider))
+    torch.testing.assert_close(loss, padded, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.slow
 def test_several_runs_as_one(tmp_path):
     rows = table()
     first = train(rows, tmp_path, "nadaraya-watson")
-    train(rows, tmp_path, "set-transformer")
-    both = runs.load(first.folder, device="cpu", ensemble=[tmp_path / "set-transformer"], data=rows)
-    [found] = both.predict("0.5 0.5 0.5")
-    each = [run.predict("0.5 0.5 0.5")[0] for run in (first, runs.load(tmp_path / "set-transformer", device="cpu"))]
-    assert found.mean[0] == pytest.approx(sum(one.mean[0] for one in each) / 2)
-    assert found.upper[0] - found.lower[0] > min(one.upper[0] - one.lower[0] for one in each)
-    assert found.weights is None and both.draw("0.5 0.5 0.5", tmp_path / "p")
+    second = train(rows, tmp_path, "set-transformer")
+    both = runs.load(first.folder, device="cpu", ensemble=[second.folder], data=rows)
+    [mixed] = both.predict("0.5 0.5 0.5")
+    single = [run.predict("0.5 0.5 0.5")[0] for run in (first, second)]
+    assert mixed.mean[0] == pytest.approx(sum(answer.mean[0] for answer in single) / 2)
+    assert mixed.upper[0] - mixed.lower[0] > min(answer.upper[0] - answer.lower[0] for answer in single)
+    assert mixed.weights is None and both.draw("0.5 0.5 0.5", tmp_path / "p")
     two = runs.load(first.folder, device="cpu", ensemble=[train(rows, tmp_path / "other", "learned-kernel").folder])
     assert two.draw("0.5 0.5 0.5", tmp_path / "q")
     other = train(table(wide=2), tmp_path / "narrow", "mlp")
@@ -138,68 +130,52 @@ def test_several_runs_as_one(tmp_path):
         runs.load(first.folder, device="cpu", ensemble=[other.folder])
 
 
-WRONG = {
-    "x,y\n1,2\n2,nan\n3,4\n4,5\n": "expected a finite number, got nan",
-    "x,y\n1,2\n2,2\n3,2\n4,2\n": "expected numbers that differ, got 2 in every row",
-    "x,y\n1,1\n1,2\n1,3\n": "to validate, test and train, got 1",
-    "x,y\n1,2\n": "to validate, test and train, got 1",
-    "x,y\n1,2\nold,3\n": "column x: expected a number, got 'old'",
-    "x,y\n1,2\n1,2,3\n": "expected 2 columns, as the header says, got 3",
-    "": "got an empty file",
-}
-
-
-@pytest.mark.parametrize("text", WRONG)
-def test_table_that_is_wrong_is_one_line_at_command_line(text, tmp_path, capsys):
-    path = tmp_path / "a.csv"
-    path.write_text(text)
-    assert main(["train", "regress", "--data", str(path), "--run", str(tmp_path / "run"), *WORDS]) == 2
-    err = capsys.readouterr().err
-    assert WRONG[text] in err.splitlines()[-1] and not (tmp_path / "run").exists()
-    assert len([line for line in err.splitlines() if "held out" not in line]) == 1
+GOOD = "x,price\n" + "".join(f"{n},{n * n}\n" for n in range(30))
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("text", "words", "message"),
     [
-        (["--target", "prise"], "--target: expected a column of"),
-        (["--target", ""], "--target: expected names of columns with commas between, got ''"),
-        (["--features", "x,,y"], "--features: expected names of columns with commas between, got 'x,,y'"),
-        (["--loss", "cubic"], "--loss: expected"),
-        (["--batch-size", "0"], "--batch-size: expected a number from 1 to"),
-        (["--sets", "--model", "nadaraya-watson"], "--model: expected one that reads sets"),
+        ("x,y\n1,2\n2,2\n3,2\n4,2\n", [], "expected numbers that differ, got 2 in every row"),
+        ("x,y\n1,2\nold,3\n", [], "column x: expected a number, got 'old'"),
+        ("", [], "got an empty file"),
+        (GOOD, ["--target", "prise"], "--target: expected a column of"),
+        (GOOD, ["--target", ""], "--target: expected names of columns with commas between, got ''"),
+        (GOOD, ["--features", "x,,y"], "--features: expected names of columns with commas between, got 'x,,y'"),
+        (GOOD, ["--loss", "cubic"], "--loss: expected"),
+        (GOOD, ["--batch-size", "0"], "--batch-size: expected a number from 1 to"),
+        (GOOD, ["--sets", "--model", "nadaraya-watson"], "--model: expected one that reads sets"),
     ],
 )
-def test_options_that_mean_nothing_are_one_line(words, message, tmp_path, capsys):
-    (tmp_path / "a.csv").write_text("x,price\n" + "".join(f"{n},{n * n}\n" for n in range(30)))
-    command = ["train", "regress", "--data", str(tmp_path / "a.csv"), "--run", str(tmp_path / "run"), *WORDS, *words]
-    assert main(command) == 2
-    assert message in capsys.readouterr().err.splitlines()[-1] and not (tmp_path / "run").exists()
+def test_wrong_tables_and_options_are_one_line(text, words, message, tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    assert main(["train", "regress", "--data", str(path), "--run", str(tmp_path / "run"), *WORDS, *words]) == 2
+    lines = [line for line in capsys.readouterr().err.splitlines() if "held out" not in line]
+    assert message in lines[-1] and len(lines) == 1 and not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
+def test_a_wrong_line_is_one_line(tmp_path, capsys):
+    run = train([(float(n), float(n * n)) for n in range(30)], tmp_path, "mean")
+    capsys.readouterr()
+    for line, message in (
         ("old", "line 1: expected a number, got 'old'"),
         ("1 2", "line 1: expected 1 number (x), got 2"),
         ("inf", "line 1: expected a finite number, got inf"),
         ("", "line 1: expected 1 number (x), got none"),
-    ],
-)
-def test_a_question_that_is_none_is_one_line(line, message, tmp_path, capsys):
-    run = train([(float(n), float(n * n)) for n in range(30)], tmp_path, "mean")
-    capsys.readouterr()
-    assert main(["predict", str(run.folder), line]) == 2
-    out, err = capsys.readouterr()
-    assert err.count("\n") == 1 and message in err and not out.strip()
+    ):
+        assert main(["predict", str(run.folder), line]) == 2
+        out, err = capsys.readouterr()
+        assert err.count("\n") == 1 and message in err and not out.strip()
 
 
 def test_coverage_is_that_of_the_intervals(tmp_path, capsys):
     run = train([(float(n), float(n * n)) for n in range(300)], tmp_path, "nadaraya-watson", max_steps=1)
     wide, narrow = (run.predict("20", coverage=share)[0] for share in (0.99, 0.2))
     assert wide.lower < narrow.lower < narrow.mean == wide.mean < narrow.upper < wide.upper
-    found = run.evaluate("test", coverage=0.2).metrics["coverage"]
-    assert found["signature"] == "nominal:0.2" and found["score"] <= run.evaluate("test").metrics["coverage"]["score"]
+    metric = run.evaluate("test", coverage=0.2).metrics["coverage"]
+    assert metric["signature"] == "nominal:0.2"
+    assert metric["score"] <= run.evaluate("test").metrics["coverage"]["score"]
     for share in ("0", "1", "-1", "nan"):
         assert main(["predict", str(run.folder), "20", "--coverage", share]) == 2
         assert "--coverage: expected a share above 0 and below 1" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Several memorizers as one, whose probabilities are the mean of theirs."""
+"""Ensembles of memorizers."""
 
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -16,7 +16,7 @@ __all__ = ["Ensemble"]
 
 
 class Ensemble(nn.Module):
-    """Memorizers of any kind that read and say the same.
+    """Memorizers of any kind, whose probabilities are averaged.
 
     Args:
         members: the models.
@@ -34,25 +34,25 @@ class Ensemble(nn.Module):
         self.members = nn.ModuleList(members)
 
     def forward(self, source: Padded) -> Tensor:
-        """Return the logits of the mean of what members believe, shapes as those of `Memorizer`."""
+        """Return the logits of the mean probabilities, shapes as those of `Memorizer`."""
         members = cast("list[Memorizer]", list(self.members))
         logits = [member(source) for member in members]
         if members[0].sizes.symbols:
             return mean_log_probs(logits)
-        both = torch.stack(logits).double()  # log-odds of the mean, also of members that are sure
-        return (F.logsigmoid(both).logsumexp(0) - F.logsigmoid(-both).logsumexp(0)).float()
+        odds = torch.stack(logits).double()  # float64 and log-sigmoids, for members with probabilities near 0 or 1
+        return (F.logsigmoid(odds).logsumexp(0) - F.logsigmoid(-odds).logsumexp(0)).float()
 
     def trace(self, source: Padded) -> Mapping[str, Tensor]:
-        """Return what all members' states did, the first one's first."""
+        """Return the states of all members by step."""
         return _named([member.trace(source) for member in cast("list[Memorizer]", list(self.members))])
 
     def attended(self, records: Sequence[tuple[str, AuxOutput]]) -> Mapping[str, Tensor]:
-        """Return what all members attended to, the first one's first."""
-        found = []
+        """Return the attention of all members by step."""
+        parts = []
         for number, member in enumerate(cast("list[Memorizer]", list(self.members))):
-            front = f"members.{number}."
-            found.append(member.attended([(name, aux) for name, aux in records if name.startswith(front)]))
-        return _named(found)
+            prefix = f"members.{number}."
+            parts.append(member.attended([(name, aux) for name, aux in records if name.startswith(prefix)]))
+        return _named(parts)
 
 
 def _named(parts: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:

@@ -1,7 +1,4 @@
-"""Between lines and sequences: how what is asked is read step by step, and how what was said is written.
-
-Of a built-in problem that follows from the problem. Of symbols it is learned from the training split, and saved.
-"""
+"""Questions as sequences, and answers as text: of built-in problems, or of symbols of the training split."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,41 +22,33 @@ __all__ = ["Language", "Vectors", "learn", "restored"]
 
 
 class Language(Protocol):
-    """How questions are read and answers written."""
+    """Conversion of questions to sequences and of logits to answers."""
 
     @property
     def sizes(self) -> Sizes:
-        """Of what is read and said."""
+        """Sizes of a model."""
 
     def episode(self, item: Item) -> Episode:
         """Return the sequence of a question with its answer."""
 
     def read(self, line: str) -> Episode:
-        """Return the sequence that asks a line; its targets count only where `knows`.
-
-        Raises:
-            ArgumentError: in one line that says what was expected.
-        """
+        """Return the sequence of a question, with targets if `knows`, or raise an `ArgumentError`."""
 
     def said(self, logits: Tensor, count: int) -> list[str]:
-        """Return what was said at the steps that were asked, `(steps, targets)`, in a line each: the likeliest, as many
-        as are wanted, or as there are.
-        """
+        """Return up to `count` answers, the most probable first, from logits `(asked, targets)`."""
 
     def labels(self, line: str, said: str) -> list[str]:
-        """Return what is read or said at each step of a line, as far as something is said; no labels of vectors, which
-        are drawn.
-        """
+        """Return the input or the answer at each step up to the end of the answer, [] for vectors."""
 
     def held(self, line: str) -> int:
-        """Return how many vectors a line asks to be remembered; of symbols, of which it is not known, 0."""
+        """Return the number of vectors to remember, 0 for symbols."""
 
     @property
     def most_held(self) -> int:
-        """How many training asks to be remembered at the most."""
+        """Largest number of vectors to remember in training."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is kept in a run."""
+        """Return the content of tokenizer.json."""
 
     @property
     def knows(self) -> bool:
@@ -68,12 +57,7 @@ class Language(Protocol):
 
 @dataclass(frozen=True)
 class Vectors:
-    """How a built-in problem is written.
-
-    Args:
-        name: of the problem.
-        problem: the problem.
-    """
+    """Language of a built-in problem."""
 
     name: str
     problem: Problem
@@ -81,7 +65,7 @@ class Vectors:
 
     @property
     def sizes(self) -> Sizes:
-        """Of what is read and said."""
+        """Sizes of a model."""
         return Sizes(*self.problem.sizes)
 
     def episode(self, item: Item) -> Episode:
@@ -89,46 +73,46 @@ class Vectors:
         return self.read(item.text)
 
     def read(self, line: str) -> Episode:
-        """Return the sequence that asks a line."""
+        """Return the sequence of a question with its answer."""
         return self.problem.pose(self.problem.parse(line))
 
     def said(self, logits: Tensor, count: int) -> list[str]:
-        """Return bits that were said as words."""
-        return different((self.problem.answer(each.values.numpy()) for each in choices(logits, bits=True)), count)
+        """Return the most probable bits as text."""
+        return different((self.problem.answer(choice.values.numpy()) for choice in choices(logits, bits=True)), count)
 
     def labels(self, line: str, said: str) -> list[str]:
-        """Return nothing: vectors are drawn."""
+        """Return [], because vectors are drawn."""
         return []
 
     def held(self, line: str) -> int:
-        """Return how many vectors a line asks to be remembered."""
+        """Return the number of vectors to remember."""
         return len(self.problem.parse(line).vectors) if self.problem.each else 0
 
     @property
     def most_held(self) -> int:
-        """How many training asks to be remembered at the most."""
+        """Largest number of vectors to remember in training."""
         return self.problem.each * self.problem.longest
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is kept in a run."""
+        """Return the content of tokenizer.json."""
         return {"problem": self.name, "longest": self.problem.longest}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Vectors":
-        """Read what `to_json` wrote; what is wrong with it is a ValueError, KeyError or TypeError."""
+        """Read the content of `to_json`, or raise a ValueError, KeyError or TypeError."""
         name = content["problem"]
         return cls(name, PROBLEMS[name](whole_number(content, "longest")))
 
 
 def learn(corpus: Corpus, *, sentences: bool = False) -> Language:
-    """Return how questions of a corpus are read: symbols are learned from all of its training split.
+    """Return the language of a corpus, with the symbols of its training split.
 
     Args:
         corpus: the questions.
-        sentences: whether stories are read a sentence a step.
+        sentences: whether stories are read a sentence per step.
 
     Raises:
-        ArgumentError: if there are no stories to be read so, or more is asked for than can be measured.
+        ArgumentError: if the corpus has no stories, or its problem is too large.
     """
     if sentences and not isinstance(corpus, Stories):
         raise ArgumentError("--sentences: expected only with stories (bAbI's files), got other data; leave it out")
@@ -140,13 +124,6 @@ def learn(corpus: Corpus, *, sentences: bool = False) -> Language:
 
 
 def restored(folder: Path) -> Language:
-    """Return how questions of a run are read.
-
-    Args:
-        folder: of the run.
-
-    Raises:
-        ArgumentError: naming the file, if it does not say so.
-    """
+    """Read tokenizer.json, or raise an `ArgumentError` if it is missing or damaged."""
     with reading(folder / TOKENIZER, "how questions are read") as content:
         return Vectors.from_json(content) if "problem" in content else Symbols.from_json(content)

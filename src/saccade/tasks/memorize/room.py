@@ -1,4 +1,4 @@
-"""Room for external memories: enough cells for what is asked, and no more than the machine has memory for."""
+"""Checks of the number of cells: enough for training, and no more than fit into the machine."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
@@ -18,15 +18,7 @@ __all__ = ["check_answering", "check_cells", "check_training"]
 
 
 def check_cells(language: Language, options: Any) -> None:
-    """Refuse a memory that has fewer cells than training asks it to hold.
-
-    Args:
-        language: how questions are read.
-        options: of the run.
-
-    Raises:
-        ArgumentError: naming the option.
-    """
+    """Reject a memory with fewer cells than vectors to remember in training."""
     needed = language.most_held
     for name in ("cells", "least_cells"):
         if (cells := getattr(options, name, None)) is not None and cells < needed:
@@ -36,30 +28,22 @@ def check_cells(language: Language, options: Any) -> None:
 
 
 def check_answering(memory: MemoryNetwork, cells: int) -> None:
-    """Refuse more cells than there is memory for, of a single question.
-
-    Args:
-        memory: the model that would answer.
-        cells: of its memory.
-
-    Raises:
-        ArgumentError: naming --cells, and the most that fit.
-    """
+    """Reject more cells than the machine has memory for while it answers one question."""
     _check_fits("cells", cells, memory.nbytes, next(memory.parameters()).device)
 
 
 def check_training(kind: type, options: Any, batches: Iterable[Sequence[Episode]]) -> None:
-    """Refuse more cells than there is memory for, of a step of training, or of a question that is measured beside it.
+    """Reject more cells than the machine has memory for in a training step or an evaluation.
 
-    What a step takes is bounded from below: of one process, and of the batches that are looked at.
+    The estimate is a lower bound of the memory of one process.
 
     Args:
-        kind: the class of the model; one without an external memory is never refused.
+        kind: the class of the model. Classes without an external memory pass.
         options: of the run.
-        batches: that training meets, looked at only of a model with such a memory.
+        batches: batches of training.
 
     Raises:
-        ArgumentError: naming the option that says how many cells there are, and the most that fit.
+        ArgumentError: with the option of the cells, and the largest number that fits.
     """
     if not issubclass(kind, MemoryNetwork):
         return
@@ -76,12 +60,12 @@ def check_training(kind: type, options: Any, batches: Iterable[Sequence[Episode]
 
 
 def _extent(batch: Sequence[Episode]) -> tuple[int, int]:
-    """How many sequences and steps a batch has when it is padded."""
+    """Number of sequences and of steps of a padded batch."""
     return len(batch), max(episode.order for episode in batch)
 
 
 def _most(options: Any) -> tuple[str, int]:
-    """The most cells in training, and the option that says so."""
+    """The option with the largest number of cells in training, and the number."""
     most = options.training_cells[1]
     return next((name, most) for name in ("most_cells", "cells", "least_cells") if getattr(options, name) == most)
 
@@ -94,16 +78,6 @@ def _check_fits(
     what: str = "a question would take",
     way_out: str = "",
 ) -> None:
-    """Refuse more cells than there is memory for.
-
-    Args:
-        name: of the option that says how many.
-        cells: how many.
-        nbytes: what so many take.
-        device: where.
-        what: takes it, for the message.
-        way_out: beside fewer cells.
-    """
     free = free_bytes(device)
     if free is not None and (needed := nbytes(cells)) > free:
         most = bisect_right(range(cells), free, key=nbytes) - 1

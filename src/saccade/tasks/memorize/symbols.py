@@ -1,4 +1,4 @@
-"""Symbols: stories with questions within, and pairs of what is read and what is said."""
+"""Languages of symbols: stories with questions, and pairs of input and output."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -20,26 +20,25 @@ from saccade.tasks.saved import whole_number
 
 __all__ = ["Symbols"]
 
-UNKNOWN, _FIRST = 2, 3  # ids of what is read, beside that of a blank; 0 is padding
-_SILENCE = 0  # the symbol that ends what is said
+UNKNOWN, _FIRST = 2, 3  # ids of inputs; 0 is padding, 1 is BLANK
+_SILENCE = 0  # the output that ends an answer
 _MOST = 20_000  # symbols of a line
 _ENDS = (".", "?", "!")
 
 
 @dataclass(frozen=True)
 class Symbols:
-    """Symbols that are read, and those that are said.
+    """Symbols of inputs and outputs.
 
-    A story asks at each question mark, and its next step is blank, at which one symbol is said; it is read word by
-    word, or a sentence a step. Of a pair all symbols are read, and then others said at blank steps, one after another,
-    and an end.
+    A story is read a word or a sentence per step. Behind each question mark follows a blank step, at which the model
+    answers one symbol. A pair is read as a whole. Its output follows at blank steps, and then an end.
 
     Args:
-        inputs: symbols that are read, in the order of their ids.
-        outputs: those that are said, in the order of theirs.
-        story: whether questions are asked within what is read.
-        longest: symbols of the longest answer of training; of pairs twice as many are said at the most.
-        width: words of the longest sentence of training where a story is read sentence by sentence, else 0.
+        inputs: input symbols in the order of their ids.
+        outputs: output symbols in the order of their ids.
+        story: whether questions are within the input.
+        longest: symbols of the longest answer in training. Answers of pairs may be twice as long.
+        width: words of the longest sentence in training if a step is a sentence, else 0.
 
     Example:
         >>> symbols = Symbols(("a", "b"), ("x", "y"), story=False, longest=1)
@@ -56,7 +55,7 @@ class Symbols:
 
     @classmethod
     def learn(cls, items: Iterable[Item], *, story: bool, sentences: bool = False) -> "Symbols":
-        """Know the symbols of some questions and answers, in their order by the alphabet."""
+        """Return the symbols of questions and answers in alphabetical order."""
         read, said, longest, width = set[str](), set[str](), 1, 0
         for item in items:
             symbols, answers = item.text.split(), item.answer.split()
@@ -68,9 +67,9 @@ class Symbols:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Symbols":
-        """Read what `to_json` wrote; what is wrong with it is a ValueError, KeyError or TypeError."""
+        """Read the content of `to_json`, or raise a ValueError, KeyError or TypeError."""
         parts = [content[name] for name in ("inputs", "outputs")]
-        if not all(isinstance(part, list) and all(isinstance(one, str) for one in part) for part in parts):
+        if not all(isinstance(part, list) and all(isinstance(symbol, str) for symbol in part) for part in parts):
             raise ValueError("symbols that are no texts")
         if not isinstance(content["story"], bool):
             raise TypeError(f"story {content['story']!r:.60}")
@@ -78,7 +77,7 @@ class Symbols:
         return cls(tuple(parts[0]), tuple(parts[1]), content["story"], whole_number(content, "longest"), width)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is kept in a run."""
+        """Return the content of tokenizer.json."""
         return asdict(self)
 
     @property
@@ -98,53 +97,46 @@ class Symbols:
         return self._posed(self.symbols(line), 2 * self.longest + 1)
 
     def said(self, logits: Tensor, count: int) -> list[str]:
-        """Return the symbols that were said, those of a pair up to their end."""
-        if self.story:  # which is never silent
-            found = choices(logits[:, 1:], bits=False)
-            return [self._written(each.values + 1) for each in islice(found, count)]
-        return [self._written(each.values) for each in islice(ended(logits, _SILENCE), count)]
+        """Return the most probable answers. Those of pairs stop at their end."""
+        if self.story:  # each question has an answer
+            return [self._written(choice.values + 1) for choice in islice(choices(logits[:, 1:], bits=False), count)]
+        return [self._written(choice.values) for choice in islice(ended(logits, _SILENCE), count)]
 
     def _written(self, symbols: Tensor) -> str:
-        return " ".join(self.outputs[each - 1] for each in symbols.tolist())
+        return " ".join(self.outputs[symbol - 1] for symbol in symbols.tolist())
 
     def labels(self, line: str, said: str) -> list[str]:
-        """Return what is read at each step, or said behind an arrow; of a pair up to the end, which has no name."""
-        answers, told = iter(said.split()), list[str]()
-        for step in self._steps(self.symbols(line), min(len(said.split()), 2 * self.longest) + 1):
-            told.append(" ".join(step) if step else f"→ {next(answers, '')}".strip())
-        return told
+        """Return the input of each step, or its answer behind an arrow. The end of a pair is an arrow alone."""
+        answers = iter(said.split())
+        steps = self._steps(self.symbols(line), min(len(said.split()), 2 * self.longest) + 1)
+        return [" ".join(step) if step else f"→ {next(answers, '')}".strip() for step in steps]
 
     def held(self, line: str) -> int:
-        """Return 0: what is to be remembered of symbols is not known."""
+        """Return 0, because what symbols need is unknown."""
         return 0
 
     most_held = 0
 
     def symbols(self, line: str) -> list[str]:
-        """Return the symbols of a line that is asked.
-
-        Raises:
-            ArgumentError: if there are none, or too many.
-        """
-        found = cut(line) if self.story else composed(line).split()
-        if self.story and found and QUESTION not in found:
-            found.append(QUESTION)
-        if not 1 <= len(found) <= _MOST:
-            raise ArgumentError(f"expected 1 to {_MOST:,} symbols with spaces between, got {len(found):,}")
-        return found
+        """Return the symbols of a question, or raise an `ArgumentError` if there are none or too many."""
+        symbols = cut(line) if self.story else composed(line).split()
+        if self.story and symbols and QUESTION not in symbols:
+            symbols.append(QUESTION)
+        if not 1 <= len(symbols) <= _MOST:
+            raise ArgumentError(f"expected 1 to {_MOST:,} symbols with spaces between, got {len(symbols):,}")
+        return symbols
 
     def _steps(self, symbols: Sequence[str], answers: int) -> list[list[str]]:
-        """What is read at each step: a symbol, or those of a sentence; nothing where something is said."""
-        found = list[list[str]]()
-        for step in _sentences(symbols) if self.width else ([symbol] for symbol in symbols):
-            width = self.width or 1
-            found += [step[first : first + width] for first in range(0, len(step), width)]
-            if self.story and step[-1] == QUESTION:
-                found.append([])
-        return found if self.story else [*found, *([] for _ in range(answers))]
+        """Symbols of each step, [] at steps that answer."""
+        steps, width = list[list[str]](), self.width or 1
+        for sentence in _sentences(symbols) if self.width else ([symbol] for symbol in symbols):
+            steps += [sentence[first : first + width] for first in range(0, len(sentence), width)]
+            if self.story and sentence[-1] == QUESTION:
+                steps.append([])
+        return steps if self.story else [*steps, *([] for _ in range(answers))]
 
     def _posed(self, symbols: Sequence[str], answers: int) -> Episode:
-        """The sequence that asks, without its answers."""
+        """The sequence of a question without targets."""
         steps = self._steps(symbols, answers)
         inputs = np.zeros((len(steps), self.width or 1), np.int64)
         for row, step in zip(inputs, steps, strict=True):
@@ -161,18 +153,17 @@ class Symbols:
         return {symbol: number for number, symbol in enumerate(self.outputs, 1)}
 
     def _answers(self, item: Item) -> list[int]:
-        unknown = len(self.outputs) + 1  # never said: such an answer counts as missed
-        found = [self._numbers.get(symbol, unknown) for symbol in item.answer.split()]
-        return found if self.story else [*found, _SILENCE]
+        unknown = len(self.outputs) + 1  # has no logit, so that any answer is wrong
+        numbers = [self._numbers.get(symbol, unknown) for symbol in item.answer.split()]
+        return numbers if self.story else [*numbers, _SILENCE]
 
 
 def _sentences(symbols: Sequence[str]) -> list[list[str]]:
     """Sentences with their marks."""
-    found, open_one = list[list[str]](), False
+    sentences, ends = list[list[str]](), True
     for symbol in symbols:
-        if open_one:
-            found[-1].append(symbol)
-        else:
-            found.append([symbol])
-        open_one = symbol not in _ENDS
-    return found
+        if ends:
+            sentences.append([])
+        sentences[-1].append(symbol)
+        ends = symbol in _ENDS
+    return sentences

@@ -15,12 +15,11 @@ from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import POOL, Sampler
 from saccade.tasks.memorize.answer import Asked, MemoryAnswer, answers, logits_of, memories
-from saccade.tasks.memorize.baselines import baselines
 from saccade.tasks.memorize.data import BUILTIN, Corpus, Item, open_corpus
 from saccade.tasks.memorize.data.episode import Batch, Episode, pad
 from saccade.tasks.memorize.ensemble import Ensemble
 from saccade.tasks.memorize.languages import Language, learn, restored
-from saccade.tasks.memorize.measures import HEADLINE, cost, judged, measured
+from saccade.tasks.memorize.metrics import HEADLINE, baselines, cost, judged, measured
 from saccade.tasks.memorize.options import RECIPES, REQUESTS, STORIES, EvalRequest, LookRequest, Options, Request
 from saccade.tasks.memorize.room import check_answering, check_cells, check_training
 from saccade.tasks.request import completed

@@ -1,5 +1,5 @@
 """Regression: numbers or sets of numbers in, predictions with intervals out."""
 
-from saccade.tasks.regress.task import Regress
+from saccade.tasks.regress.task import REGRESS
 
-__all__ = ["Regress"]
+__all__ = ["REGRESS"]

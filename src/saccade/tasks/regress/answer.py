@@ -1,70 +1,75 @@
-"""What a model makes of numbers: an answer with its interval, as lines and JSON, and what is drawn of it."""
+"""Answers with prediction intervals, and their pictures."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
+from saccade import look
+from saccade.look import Curve, Dots, Fit, Prediction
+from saccade.look._files import file_name
+from saccade.models.padded import Padded
 from saccade.tasks.answered import Answered
-from saccade.tasks.regress.batches import padded
-from saccade.tasks.regress.columns import Columns
-from saccade.tasks.regress.interval import interval
-from saccade.tasks.regress.looking import Pictures
+from saccade.tasks.regress.codec import Columns, pad
+from saccade.tasks.regress.inputs import Question
+from saccade.tasks.regress.metrics import interval
 from saccade.train.notes import say
 from saccade.train.task import Form, Unreadable
 
-__all__ = ["Asked", "Regression", "answers", "spelled"]
+__all__ = ["Regression", "answer", "spelled"]
 
-_DIGITS = 6  # significant ones, as many as float32 has
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The numbers of one question."""
-
-    numbers: tuple[float, ...]
+_DIGITS = 6  # significant digits of an answer, as many as float32 has
+_X = 201  # inputs of a curve
+_MARGIN = 0.04  # of the width of known points, beyond both ends of a curve
+_BARS, _NAMED = 12, 3  # bars of a picture, and numbers in the name of a known point
+_WHOLE = 1e15  # whole numbers below it are written with all digits
+_BANDWIDTH = "What each bandwidth errs by, each known point answered by all others"
 
 
 @dataclass(frozen=True, repr=False)
 class Regression(Answered):
-    """What a model makes of one question.
+    """Answer to a question.
 
     Args:
-        asked: the numbers; a line that could not be read.
-        mean, lower, upper: the answer and the ends of its interval; none if it could not be read.
-        weights: what was attended to, by heads; None of a model without attention.
-        pictures: what is drawn; None where no picture is wanted.
+        asked: the question, or a line that could not be read.
+        mean, lower, upper: of each target, () if the question could not be read.
+        weights: of attention, `(heads, known points or elements)`. None for a model without attention.
+        pictures: None if nothing is drawn.
     """
 
-    asked: Asked | Unreadable
+    asked: Question | Unreadable
     mean: tuple[float, ...] = ()
     lower: tuple[float, ...] = ()
     upper: tuple[float, ...] = ()
     weights: Tensor | None = None
-    pictures: Pictures | None = None
+    pictures: "_Pictures | None" = None
 
     def lines(self) -> list[str]:
-        """Return the answer, and the lower and the upper end of its interval behind tabs; a blank line of no answer."""
+        """Return mean, lower and upper end, separated by tabs. The line is blank if there is no answer."""
         return ["\t".join(map(spelled, (self.mean, self.lower, self.upper))) if self.mean else ""]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the numbers, the answer, its interval and what was attended to."""
-        numbers = [] if isinstance(self.asked, Unreadable) else list(self.asked.numbers)
-        found: dict[str, Any] = {"numbers": numbers, "answer": list(self.mean)}
-        found |= {"lower": list(self.lower), "upper": list(self.upper)}
-        weights = None if self.weights is None else [[round(one, 6) for one in row] for row in self.weights.tolist()]
-        return {**found, "weights": weights}
+        """Return the question, the answer, its interval and the weights."""
+        weights = None if self.weights is None else [[round(w, 6) for w in row] for row in self.weights.tolist()]
+        return {
+            "numbers": [] if isinstance(self.asked, Unreadable) else list(self.asked.numbers),
+            "answer": list(self.mean),
+            "lower": list(self.lower),
+            "upper": list(self.upper),
+            "weights": weights,
+        }
 
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
-        """Draw what led to the answer."""
-        if self.pictures is not None:
-            yield from self.pictures.draw(folder, json=json)
+        """Draw a picture of each target, and one of bandwidths if the model compared some."""
+        if self.pictures is not None and isinstance(self.asked, Question):
+            yield from self.pictures.draw(self, self.asked.numbers, folder, json=json)
 
 
 def spelled(numbers: Sequence[float]) -> str:
-    """Return numbers as a line has them, commas between.
+    """Return numbers separated by commas.
 
     >>> spelled([0.5, 1 / 3])
     '0.5,0.333333'
@@ -72,25 +77,125 @@ def spelled(numbers: Sequence[float]) -> str:
     return ",".join(f"{number:.{_DIGITS}g}" for number in numbers)
 
 
-def answers(
-    model: Any, asked: Sequence[Asked | Unreadable], known: Columns, coverage: float, form: Form
-) -> list[Regression]:
-    """Return what a model makes of each question: one at a time, so that none is rounded otherwise beside others."""
-    return [_answer(model, one, known, coverage, form) for one in asked]
-
-
-def _answer(model: Any, asked: Asked | Unreadable, known: Columns, coverage: float, form: Form) -> Regression:
+def answer(model: Any, asked: Question | Unreadable, columns: Columns, coverage: float, form: Form) -> Regression:
+    """Answer one question. A batch of several would round each answer differently."""
     if isinstance(asked, Unreadable):
         return Regression(asked)
-    points = padded([asked.numbers]).to(next(model.parameters()).device)
-    found = model(points)
-    if not bool(found.mean.isfinite().all() and found.deviation.isfinite().all()):
-        say(f"no answer to {spelled(asked.numbers):.60}: numbers so far from those of training cannot be reckoned with")
+    points = pad([asked.numbers]).to(next(model.parameters()).device)
+    mean, deviation = model(points)
+    if not bool(mean.isfinite().all() and deviation.isfinite().all()):
+        say(f"no answer to {spelled(asked.numbers):.60}: numbers this far from those of training overflow")
         return Regression(Unreadable(spelled(asked.numbers)))
-    mean, lower, upper = (
-        tuple(part[0].tolist()) for part in (found.mean, *interval(found.mean, found.deviation, coverage))
-    )
     weights = model.weights(points) if form != "lines" else None
-    weights = None if weights is None else weights[0].cpu()
-    drawn = Pictures(model, known, asked.numbers, mean, lower, upper, weights, coverage) if form == "pictures" else None
-    return Regression(asked, mean, lower, upper, weights, drawn)
+    pictures = _Pictures(model, columns, coverage) if form == "pictures" else None
+    center, low, high = (tuple(part[0].tolist()) for part in (mean, *interval(mean, deviation, coverage)))
+    return Regression(asked, center, low, high, None if weights is None else weights[0].cpu(), pictures)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pictures:
+    """Pictures of answers: curves of one feature, bars of several or of sets."""
+
+    model: Any
+    columns: Columns
+    coverage: float
+
+    def draw(self, made: Regression, numbers: Sequence[float], folder: Path, *, json: bool) -> Iterator[Path]:
+        several = len(self.columns.targets) > 1
+        name = file_name(" ".join(_shown(number, 4) for number in numbers))
+        for target, called in enumerate(self.columns.targets):
+            path = folder / (f"{name}-{file_name(called)}" if several else name)
+            said = f"{called}: {made.mean[target]:.4g}, with {self.coverage:.0%}"
+            title = f"{said} from {made.lower[target]:.4g} to {made.upper[target]:.4g}"
+            kind = self._curve if len(self.columns.features) == 1 else self._bars
+            yield from kind(made, numbers, target, path, title, json)
+        if hasattr(self.model, "tried"):
+            tried, errors, best, label = self.model.tried(self.columns.features)
+            yield from look.curves(
+                [Curve("error", tried.tolist(), errors.tolist())],
+                folder / "bandwidth",
+                labels=(label, "mean squared error, each point by all others"),
+                title=f"{_BANDWIDTH}: {best:.4g} is taken",
+                bounds=(0.0, None),
+                log="x",
+                mark=(best, f"taken: {best:.4g}"),
+                json=json,
+            )
+
+    def _curve(
+        self, made: Regression, numbers: Sequence[float], target: int, path: Path, title: str, json: bool
+    ) -> list[Path]:
+        points = torch.tensor(self.columns.points, dtype=torch.float64)[:, 0]
+        answers = torch.tensor(self.columns.answers, dtype=torch.float64)[:, target]
+        low, high = min(float(points.min()), numbers[0]), max(float(points.max()), numbers[0])
+        margin = _MARGIN * (high - low)
+        x = torch.linspace(low - margin, high + margin, _X, dtype=torch.float64)
+        grid = Padded(x[:, None], torch.ones(_X, dtype=torch.int64))
+        mean, deviation, slope = _with_slopes(self.model, grid, target)
+        weights = self._of_points(made)
+        return look.fit(
+            Fit(x, mean, *interval(mean, deviation, self.coverage), torch.stack([points, answers], 1)),
+            Prediction(numbers[0], made.mean[target], made.lower[target], made.upper[target]),
+            path,
+            labels=(self.columns.features[0], self.columns.targets[target]),
+            title=title,
+            weights=weights,
+            slope=slope[:, 0] if weights is None else None,
+            json=json,
+        )
+
+    def _bars(
+        self, made: Regression, numbers: Sequence[float], target: int, path: Path, title: str, json: bool
+    ) -> list[Path]:
+        """Bars of the known points or elements with the largest weights, or of the gradient without attention."""
+        weights, label = self._of_points(made), "weight"
+        if weights is not None:
+            order = weights.argsort(descending=True)[:_BARS]
+            names = [self._point(index, target) for index in order.tolist()]
+            which = f"the {len(order)} of {len(weights)}" if len(order) < len(weights) else "the"
+            note = f"{which} known points that weigh most, {float(weights[order].sum()):.0%} in all"
+            return look.dots(
+                names, [Dots(label, weights[order].tolist())], path, label=label, title=title, note=note, bars=True,
+                json=json,
+            )  # fmt: skip
+        names = list(self.columns.features) or [_shown(number, 6) for number in numbers]
+        if made.weights is not None:
+            values, note = made.weights.mean(0), "what the answer took of each, the mean of all heads"
+        else:
+            *_, slope = _with_slopes(self.model, pad([numbers]), target)
+            values = slope[0] * torch.tensor(self.columns.std, dtype=torch.float64)
+            label, note = "gradient", "how the answer changes with each, by a deviation of it"
+        order = values.abs().argsort(descending=True)[:_BARS].sort().values
+        if len(order) < len(names):
+            note = f"{note}; {len(order)} of {len(names)} are shown, the largest"
+        shown, series = [names[index] for index in order.tolist()], [Dots(label, values[order].tolist())]
+        return look.dots(shown, series, path, label=label, title=title, note=note, bars=True, json=json)
+
+    def _of_points(self, made: Regression) -> Tensor | None:
+        """Mean weight of each known point over heads, None if the model attends to no known points."""
+        keeps = self.columns.features and getattr(self.model, "keeps", False)
+        return made.weights.mean(0) if keeps and made.weights is not None else None
+
+    def _point(self, index: int, target: int) -> str:
+        numbers = ", ".join(_shown(number, 3) for number in self.columns.points[index][:_NAMED])
+        more = ", …" if len(self.columns.features) > _NAMED else ""
+        return f"{self.columns.answers[index][target]:.4g}  at  {numbers}{more}"
+
+
+def _shown(number: float, digits: int) -> str:
+    """Return a number with some digits, and a whole number, such as a date, with all of them.
+
+    >>> _shown(20200510.0, 3), _shown(0.12345, 3)
+    ('20200510', '0.123')
+    """
+    return f"{number:.0f}" if number.is_integer() and abs(number) < _WHOLE else f"{number:.{digits}g}"
+
+
+def _with_slopes(model: Any, points: Padded, target: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Mean and deviation of a target, `(rows,)`, and the gradient of the mean, `(rows, numbers)`."""
+    device = next(model.parameters()).device
+    with torch.inference_mode(mode=False), torch.enable_grad():  # answers are computed without gradients
+        values = points.values.clone().to(device).requires_grad_()
+        predicted = model(Padded(values, points.lengths.clone().to(device)))
+        [slope] = torch.autograd.grad(predicted.mean[:, target].sum(), values, materialize_grads=True)
+    return predicted.mean[:, target].detach().cpu(), predicted.deviation[:, target].detach().cpu(), slope.detach().cpu()

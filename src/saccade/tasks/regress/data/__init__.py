@@ -1,12 +1,11 @@
-"""Which data sets of numbers there are, and what they are called on the command line."""
+"""Data sets of numbers by the names that --data takes."""
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from saccade.data import OBJECTS, Row
-from saccade.data import Table as DataTable
+from saccade.data import OBJECTS, Row, Table
 from saccade.data.dataset import data_path, no_such_data
 from saccade.data.files import ENDS, open_tables
 from saccade.data.layouts.arrays import array_table, arrays
@@ -16,8 +15,7 @@ from saccade.data.splits import SplitNames
 from saccade.data.tables import read_table
 from saccade.errors import ArgumentError
 from saccade.tasks.regress.data.builtin import Maximum, Sine
-from saccade.tasks.regress.data.dataset import Numbers, Table
-from saccade.tasks.regress.data.reader import ChoiceError, Reader, Wanted
+from saccade.tasks.regress.data.rows import Choice, ChoiceError, Numbers, NumberTable, Reader
 
 __all__ = ["BUILTIN", "open_numbers"]
 
@@ -27,35 +25,36 @@ BUILTIN = {
     "maximum": "sets of 1 to 10 numbers and their maximum (Lee et al. 2019); generated on the fly",
 }
 _SKLEARN = "sklearn:"
-SKLEARN = ("diabetes", "linnerud", "iris", "wine", "breast_cancer", "digits")
-"""Data sets that come with scikit-learn; others would be downloaded."""
+_PACKAGED = ("diabetes", "linnerud", "iris", "wine", "breast_cancer", "digits")  # others would be downloaded
+_HOLDS = "train.csv (.tsv, .jsonl, .parquet, .npy, .npz), perhaps with validation and test"
+_MOST = 10_000_000  # rows, which take 4 GiB
 
 
 def open_numbers(
-    data: str, objects: Any = None, names: SplitNames | None = None, wanted: Wanted | None = None
+    data: str, objects: Any = None, names: SplitNames | None = None, choice: Choice | None = None
 ) -> Numbers:
-    """Return the data set that --data names: a built-in one, a table, a folder of tables, or one of scikit-learn's.
+    """Open numbers: built-in ones, a table, arrays, a folder of such, data of scikit-learn, or Python objects.
 
     Args:
-        data: a key of `BUILTIN`, a path, or "sklearn:" and a name.
-        objects: the rows themselves, where `data` says that they are Python objects.
-        names: what splits are called.
-        wanted: which columns are asked and answered.
+        data: a key of `BUILTIN`, a path, "sklearn:" and a name, or "objects".
+        objects: the rows, if data are Python objects.
+        names: the names of splits.
+        choice: options that choose columns.
 
     Raises:
-        ArgumentError: if there is none, or something is wrong with it.
+        ArgumentError: if there are no such data, or they are damaged.
         OSError: if a file cannot be read.
 
     Example:
         >>> open_numbers("sine").size("train"), open_numbers("sklearn:diabetes").targets
         (512, ('target',))
     """
-    path, names, wanted = data_path(data), names or SplitNames(), wanted or Wanted()
+    path, names, choice = data_path(data), names or SplitNames(), choice or Choice()
     if data in BUILTIN:
         names.refuse(data)
-        _refuse(data, wanted)
+        _check_unchosen(data, choice)
         return Maximum() if data == "maximum" else Sine(growing=data == "heteroscedastic")
-    tables: dict[str, DataTable] | None
+    tables: dict[str, Table] | None
     if data == OBJECTS:
         tables = object_tables(objects, names)
     elif data.startswith(_SKLEARN):
@@ -69,43 +68,37 @@ def open_numbers(
     for table in tables.values():
         if table.size is not None and table.size > _MOST:
             raise ArgumentError(f"{where}: expected at most {_MOST:,} rows, got {table.size:,}; train on fewer")
-    reader = Reader(wanted, where)
+    reader = Reader(choice, where)
     try:
-        rows = rows_of(tables, reader.read, _key, names, place=where, divided=wanted.divided)
-    except ChoiceError as error:
+        rows = rows_of(tables, reader.read, _key, names, place=where, divided=choice.divided)
+    except ChoiceError as error:  # not an error of the first row, which shows it
         raise ArgumentError(str(error)) from None
-    return Table(rows, () if wanted.sets else reader.features, reader.targets)
-
-
-_HOLDS = "train.csv (.tsv, .jsonl, .parquet, .npy, .npz), perhaps with validation and test"
-_MOST = 10_000_000  # rows, which take 4 GiB
+    return NumberTable(rows, () if choice.sets else reader.features, reader.targets, reader.note)
 
 
 def _key(row: Row) -> str:
     return str(row["numbers"])
 
 
-def _read(path: Path) -> DataTable:
-    """The table of a file."""
+def _read(path: Path) -> Table:
     tables = arrays(path, SplitNames()) or {"": read_table(path)}
     if set(tables) != {""}:
         raise ArgumentError(f"{path}: expected the rows of one split, got {', '.join(tables)}")
     return tables[""]
 
 
-def _refuse(data: str, wanted: Wanted) -> None:
-    """Reject a choice among the columns of built-in data."""
-    chosen = (("target", wanted.target), ("features", wanted.features), ("sets", "it" if wanted.sets else None))
-    for option, value in chosen:
+def _check_unchosen(data: str, choice: Choice) -> None:
+    """Reject options that choose columns of built-in data."""
+    for option, value in (("target", choice.target), ("features", choice.features), ("sets", choice.sets or None)):
         if value is not None:
-            raise ArgumentError(f"--{option}: expected none for {data}, whose columns are known; leave {value} out")
+            way_out = f"leave {'it' if value is True else value} out"
+            raise ArgumentError(f"--{option}: expected none for {data}, whose columns are known; {way_out}")
 
 
-def _of_sklearn(data: str) -> DataTable:
-    """A data set that comes with scikit-learn, answers behind features."""
+def _of_sklearn(data: str) -> Table:
     name = data.removeprefix(_SKLEARN)
-    if name not in SKLEARN:
-        raise ArgumentError(f"--data: expected sklearn: and one of {', '.join(SKLEARN)}, got {name}")
+    if name not in _PACKAGED:
+        raise ArgumentError(f"--data: expected sklearn: and one of {', '.join(_PACKAGED)}, got {name}")
     from sklearn import datasets  # here: it takes a second to import
 
     bunch: Any = getattr(datasets, f"load_{name}")()

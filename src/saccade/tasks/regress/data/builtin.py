@@ -1,7 +1,7 @@
-"""The built-in numbers: a noisy sine, the same with noise that grows, and sets with their largest element.
+"""Built-in numbers: a sine with constant or growing noise, and sets with their largest element.
 
-Each example is a function of its split and index: they are drawn a block at a time, since a generator of its own for
-each would take longer than a step of a small model.
+An example is a function of its split and index. Examples are drawn in blocks, because a generator for each one would
+take longer than a step of a small model.
 """
 
 import math
@@ -11,29 +11,29 @@ from functools import lru_cache
 import torch
 
 from saccade.data.dataset import check_index, check_split
-from saccade.tasks.regress.data.dataset import Example, ranges
+from saccade.tasks.regress.data.rows import Example, ranges
 from saccade.train.randomness import generator
 
 __all__ = ["HELD_OUT", "TRAINED_ON", "Maximum", "Sine"]
 
-HELD_OUT = 2000  # examples of validation, and of test
-TRAINED_ON = 512  # points of a sine: few enough to remember all of them
+HELD_OUT = 2000  # examples of each other split
+TRAINED_ON = 512  # points of a sine
 NOISE = 0.3
-_END = 6.3  # of x: a little more than a period
+_END = 6.3  # of x, a little more than a period
 _EDGES = (0.0, _END / 4, _END / 2, 3 * _END / 4, _END)
 _LARGEST, _ELEMENTS = 100.0, 10
 _BLOCK = 1024
 
 
 class Sine:
-    r"""Points on a sine, with noise: 512 to train on and 2,000 each of validation and test.
+    r"""Points on a sine with noise: 512 for training, 2,000 for each other split.
 
     .. math:: x \sim U(0, 6.3), \quad y = \sin x + \varepsilon
 
-    with ε of deviation 0.3, or of 0.05 + 0.1 x where it grows; both numbers are rounded to four places.
+    The standard deviation of ε is 0.3, or 0.05 + 0.1 x if it grows. Both numbers are rounded to four decimals.
 
     Args:
-        growing: whether noise grows with x.
+        growing: whether the noise grows with x.
 
     Example:
         >>> data = Sine()
@@ -48,25 +48,25 @@ class Sine:
         self.growing = growing
 
     def example(self, split: str, index: int) -> Example:
-        """Return one example of a split; its group is the quarter of all x that it is in."""
+        """Return one example of a split. Its group is its quarter of the range of x."""
         check_index(split, index, self.size(split))
         x, y = _points(self.growing, split, index // _BLOCK)[index % _BLOCK]
         return Example((x,), (y,), ranges(_EDGES)[bisect_right(_EDGES[1:-1], x)])
 
     def size(self, split: str) -> int:
-        """Return how many examples a split has."""
+        """Return the number of examples of a split."""
         check_split(split)
         return TRAINED_ON if split == "train" else HELD_OUT
 
     @property
     def fingerprint(self) -> str:
-        """What the points are made of, in one string."""
+        """Number, range and noise of the points."""
         noise = "0.05 + 0.1 x" if self.growing else f"{NOISE}"
         return f"sine of {TRAINED_ON} points in 0 to {_END}, noise {noise}"
 
 
 class Maximum:
-    """Sets of 1 to 10 numbers from 0 to 100, and their largest: endless to train on, 2,000 each of the other splits.
+    """Sets of 1 to 10 numbers from 0 to 100, and their largest: endless training, 2,000 for each other split.
 
     Source:
         Lee et al. 2019, "Set Transformer", section 5.1 (https://arxiv.org/abs/1810.00825).
@@ -82,13 +82,13 @@ class Maximum:
     fingerprint = f"the largest of 1 to {_ELEMENTS} numbers from 0 to {_LARGEST:g}"
 
     def example(self, split: str, index: int) -> Example:
-        """Return one example of a split; its group is its size."""
+        """Return one example of a split. Its group is its size."""
         check_index(split, index, self.size(split))
         numbers = _sets(split, index // _BLOCK)[index % _BLOCK]
         return Example(numbers, (max(numbers),), str(len(numbers)))
 
     def size(self, split: str) -> int | None:
-        """Return how many examples a split has, None where it is endless."""
+        """Return the number of examples of a split, None if it is endless."""
         check_split(split)
         return None if split == "train" else HELD_OUT
 
@@ -98,8 +98,8 @@ def _points(growing: bool, split: str, block: int) -> list[tuple[float, float]]:
     draws = generator(0, "sine", split, block)
     x = (_END * torch.rand(_BLOCK, generator=draws, dtype=torch.float64)).round(decimals=4)
     noise = torch.randn(_BLOCK, generator=draws, dtype=torch.float64)
-    found = zip(x.tolist(), noise.tolist(), strict=True)
-    return [(one, round(math.sin(one) + (0.05 + 0.1 * one if growing else NOISE) * e, 4)) for one, e in found]
+    points = zip(x.tolist(), noise.tolist(), strict=True)
+    return [(x, round(math.sin(x) + (0.05 + 0.1 * x if growing else NOISE) * e, 4)) for x, e in points]
 
 
 @lru_cache(maxsize=16)

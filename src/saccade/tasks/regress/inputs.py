@@ -1,10 +1,10 @@
-"""Numbers out of a line that asks, and lines out of numbers that somebody hands over from Python."""
+"""Inputs of predictions: numbers from a line of text, and lines from Python objects."""
 
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,54 +12,59 @@ from saccade.data.dataset import counted, inventory
 from saccade.data.objects import table_rows
 from saccade.data.tables import number_of
 from saccade.errors import ArgumentError
-from saccade.tasks.regress.data.cells import flat
-from saccade.tasks.regress.data.dataset import exact
-from saccade.tasks.regress.data.reader import named_numbers
+from saccade.tasks.regress.data.cells import exact, flat
+from saccade.tasks.regress.data.rows import named_numbers
 
-__all__ = ["MOST", "lines_of", "read_numbers"]
+__all__ = ["MOST", "Question", "lines_of", "read_numbers"]
 
 MOST = 10_000
-"""Numbers of a set, at most."""
+"""Largest size of a set."""
 
 _BETWEEN = re.compile(r"\s*[,;]\s*|\s+")
 
 
+class Question(NamedTuple):
+    """Features of a row, or elements of a set."""
+
+    numbers: tuple[float, ...]
+
+
 def read_numbers(line: str, number: int, features: Sequence[str]) -> tuple[float, ...]:
-    """Return the numbers of a line, with commas, semicolons or blanks between.
+    """Return the numbers of a line, separated by commas, semicolons or spaces.
 
     Args:
-        line: it.
-        number: of the line, from 1 on, for messages.
-        features: what the numbers are called; none where a line is a set of any size.
+        line: the line.
+        number: its number from 1, for messages.
+        features: names of the features, () for a set of any size.
 
     Raises:
-        ArgumentError: if they are more or fewer, or something is no number.
+        ArgumentError: if there are more or fewer, or something is no finite number.
 
     Example:
         >>> read_numbers("0.5, 2 1e3", 1, ())
         (0.5, 2.0, 1000.0)
     """
     parts = _BETWEEN.split(text) if (text := line.strip()) else []
-    wanted = f"{counted(len(features), 'numbers')} ({inventory(features)})" if features else "a set of numbers"
+    expected = f"{counted(len(features), 'numbers')} ({inventory(features)})" if features else "a set of numbers"
     if not parts:
-        raise ArgumentError(f"line {number}: expected {wanted}, got none")
+        raise ArgumentError(f"line {number}: expected {expected}, got none")
     if features and len(parts) != len(features):
-        raise ArgumentError(f"line {number}: expected {wanted}, got {len(parts)}")
+        raise ArgumentError(f"line {number}: expected {expected}, got {len(parts)}")
     if len(parts) > MOST:
         raise ArgumentError(f"line {number}: expected at most {MOST:,} numbers, got {len(parts):,}")
     return tuple(_number(part, number) for part in parts)
 
 
 def lines_of(inputs: Any, features: Sequence[str]) -> Iterator[str]:
-    """Give what is asked from Python as lines.
+    """Return Python objects as lines.
 
     Args:
-        inputs: a text or several; rows of numbers, such as an array `(rows, features)`, or of a single feature numbers;
-            a mapping of columns, a data frame, or rows that are mappings, of which the columns of features are taken.
-        features: what numbers are called; none of sets.
+        inputs: a text or several; rows of numbers, such as an array `(rows, features)`, or numbers if there is one
+            feature; a mapping of columns, a data frame, or rows that are mappings. Other columns are ignored.
+        features: names of the features, () for sets.
 
     Raises:
-        ArgumentError: naming the row that is something else.
+        ArgumentError: if a row is something else.
 
     Example:
         >>> list(lines_of(np.array([[1.0, 2.5]]), ("a", "b"))), list(lines_of({"b": [2.5], "a": [1]}, ("a", "b")))
@@ -75,20 +80,24 @@ def lines_of(inputs: Any, features: Sequence[str]) -> Iterator[str]:
             raise ArgumentError(f"inputs: row {number}: {error}") from None
 
 
+def _is_number(value: Any) -> bool:
+    return bool(np.isscalar(value)) or getattr(value, "ndim", 1) == 0
+
+
 def _rows(inputs: Any) -> Iterable[Any]:
-    if isinstance(inputs, str | Path) or np.isscalar(inputs) or getattr(inputs, "ndim", 1) == 0:
+    if isinstance(inputs, Path) or _is_number(inputs):  # a text is a scalar too
         return [inputs]
     if isinstance(inputs, Mapping) and all(map(np.isscalar, inputs.values())):
         return [inputs]
-    found = table_rows(inputs, "inputs")
-    if found is None and not isinstance(inputs, Iterable):
+    rows = table_rows(inputs, "inputs")
+    if rows is None and not isinstance(inputs, Iterable):
         expected = "expected texts, rows of numbers, or columns by their names"
         raise ArgumentError(f"inputs: {expected}, got {type(inputs).__name__}")
-    return inputs if found is None else found
+    return inputs if rows is None else rows
 
 
 def _of_row(row: Any, features: Sequence[str]) -> list[float]:
-    if len(features) != 1 and (np.isscalar(row) or getattr(row, "ndim", 1) == 0):
+    if len(features) != 1 and _is_number(row):
         expected = f"a row of {counted(len(features), 'numbers')} ({inventory(features)})" if features else "a set"
         raise ValueError(f"expected {expected}, got {row!r:.40} alone; a single one is [[...]]")
     return flat(row)
@@ -96,20 +105,20 @@ def _of_row(row: Any, features: Sequence[str]) -> list[float]:
 
 def _by_name(row: Mapping[Any, Any], features: Sequence[str]) -> list[float]:
     if not features:
-        raise ValueError("expected the numbers of a set, got columns by their names; hand over a list of numbers")
+        raise ValueError("expected the numbers of a set, got columns by their names; pass a list of numbers")
     cells = [(str(name), value) for name, value in row.items()]
-    read = [(name, flat(value)) for name, value in cells if name in features or not np.isscalar(value)]
-    found = dict(named_numbers(read))
-    if missing := [name for name in features if name not in found]:
+    used = [(name, flat(value)) for name, value in cells if name in features or not np.isscalar(value)]
+    numbers = dict(named_numbers(used))
+    if missing := [name for name in features if name not in numbers]:
         raise ValueError(f"expected columns {inventory(features)}, got {inventory(row)}: without {inventory(missing)}")
-    return [found[name] for name in features]
+    return [numbers[name] for name in features]
 
 
 def _number(part: str, line: int) -> float:
     try:
-        found = number_of(part)
+        number = number_of(part)
     except ValueError:
         raise ArgumentError(f"line {line}: expected a number, got {part!r:.40}") from None
-    if not math.isfinite(found):
+    if not math.isfinite(number):
         raise ArgumentError(f"line {line}: expected a finite number, got {part}")
-    return found
+    return number

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from saccade.errors import ArgumentError
-from saccade.tasks.regress.question import MOST, lines_of, read_numbers
+from saccade.tasks.regress.inputs import MOST, lines_of, read_numbers
 from tiers import every
 
 
@@ -84,7 +84,7 @@ def test_single_numbers_are_features_and_lists_are_sets():
         ([[1, float("nan")]], ("x", "y"), "inputs: row 1: expected a finite number, got nan"),
         ({"x": [1], "z": [2]}, ("x", "y"), "inputs: row 1: expected columns x, y, got x, z: without y"),
         ({"x": [1], "y": [2, 3]}, ("x", "y"), "inputs: expected columns of as many cells each, got 1 of x, 2 of y"),
-        ([{"x": 1}], (), "inputs: row 1: expected the numbers of a set, got columns by their names; hand over a list"),
+        ([{"x": 1}], (), "inputs: row 1: expected the numbers of a set, got columns by their names; pass a list"),
     ],
 )
 def test_what_is_no_question_from_python(inputs, features, message):

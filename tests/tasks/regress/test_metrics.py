@@ -2,7 +2,7 @@ import pytest
 import torch
 from sklearn.metrics import mean_absolute_error, mean_squared_error, r2_score
 
-from saccade.tasks.regress.measures import measured
+from saccade.tasks.regress.metrics import measured
 
 
 def test_measures_are_those_of_scikit_learn():

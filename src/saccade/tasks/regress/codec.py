@@ -1,0 +1,232 @@
+"""Numbers as tensors: their scales, a sample of training points, and batches."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from saccade.data.dataset import spread, training_sample
+from saccade.errors import ArgumentError
+from saccade.models.padded import Padded
+from saccade.models.regressor import Known, Regressor, Sizes
+from saccade.tasks.batches import Sampler
+from saccade.tasks.regress.data.cells import exact
+from saccade.tasks.regress.data.rows import Example as Row
+from saccade.tasks.regress.data.rows import Numbers
+from saccade.tasks.regress.inputs import Question, read_numbers
+from saccade.tasks.saved import reading
+from saccade.tasks.task import AsTraining, Job
+from saccade.train.files import write_json
+from saccade.train.options import select
+from saccade.train.task import Example
+
+__all__ = ["ENDLESS", "LEARNED", "POINTS", "Batch", "Columns", "Sample", "kept_points", "pad", "sampler"]
+
+POINTS = 1000
+"""Largest number of training points that a model keeps and that a curve is drawn with."""
+
+ENDLESS, LEARNED = 2_000, 50_000
+"""Training examples that scales and baselines are learned from: of endless data, and of other data."""
+
+_FILE = "columns.json"
+
+
+class Sample(NamedTuple):
+    """Numbers of an example, its answers, and its index among the points that a model keeps, -1 if it is none."""
+
+    numbers: tuple[float, ...]
+    answers: tuple[float, ...]
+    point: int = -1
+    size: int = 1
+    order: int = 0
+
+
+class Batch(NamedTuple):
+    """Numbers, answers `(batch, outputs)`, float64, and indices among known points `(batch,)`."""
+
+    points: Padded
+    answers: Tensor
+    places: Tensor
+
+    def to(self, device: torch.device) -> "Batch":
+        """Return the batch on a device."""
+        return Batch(self.points.to(device), self.answers.to(device), self.places.to(device))
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Codec of rows or sets of numbers.
+
+    Args:
+        features: names of the features, () for sets.
+        targets: names of the targets.
+        mean, std: of each feature, or of all elements of sets.
+        answers_mean, answers_std: of each target.
+        points: training points, spread over all of them. None of sets.
+        answers: targets of the points.
+        options: of the run.
+    """
+
+    features: tuple[str, ...]
+    targets: tuple[str, ...]
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    answers_mean: tuple[float, ...]
+    answers_std: tuple[float, ...]
+    points: tuple[tuple[float, ...], ...] = ()
+    answers: tuple[tuple[float, ...], ...] = ()
+    options: Any = field(default=None, compare=False)
+
+    @classmethod
+    def fit(cls, data: Numbers, options: Any) -> tuple[Self, Iterable[str]]:
+        """Learn scales, and note constant features.
+
+        Raises:
+            ArgumentError: if the targets, or all features, are constant.
+        """
+        rows, size = training_sample(data, ENDLESS, LEARNED), data.size("train")
+        features, targets = data.features, data.targets
+        if features:
+            inputs = _tensor([row.numbers for row in rows])
+        else:
+            inputs = _tensor([number for row in rows for number in row.numbers])[:, None]
+        outputs = _tensor([row.answers for row in rows])
+        which = "every row to train on" if size == len(rows) else f"all {len(rows):,} rows to train on that were seen"
+        note = _constant(inputs, features or ("elements",), "features", which)
+        _constant(outputs, targets, "target", which)
+        kept = rows[:POINTS] if size is None else [data.example("train", index) for index in kept_points(size)]
+        points, answers = zip(*(row[:2] for row in kept), strict=True) if features else ((), ())
+        return cls(features, targets, *_scales(inputs), *_scales(outputs), points, answers, options), [note]
+
+    def save(self, folder: Path) -> None:
+        """Write columns.json."""
+        content = asdict(self)
+        del content["options"]
+        write_json(folder / _FILE, content)
+
+    @classmethod
+    def restore(cls, folder: Path, options: Any) -> Self:
+        """Read columns.json, or raise an `ArgumentError` if it is missing or damaged."""
+        with reading(folder / _FILE, "the columns") as content:
+            features, targets = _names(content, "features"), _names(content, "targets")
+            if not targets:
+                raise ValueError("no targets")
+            wide, high = max(1, len(features)), len(targets)
+            scales = [("mean", wide), ("std", wide), ("answers_mean", high), ("answers_std", high)]
+            mean, std, answers_mean, answers_std = (_numbers([content[name]], width)[0] for name, width in scales)
+            points, answers = _numbers(content["points"], wide), _numbers(content["answers"], high)
+            if len(points) != len(answers):
+                raise ValueError(f"{len(points)} points and {len(answers)} answers")
+            return cls(features, targets, mean, std, answers_mean, answers_std, points, answers, options)
+
+    @property
+    def sizes(self) -> Sizes:
+        """Sizes of a model."""
+        return Sizes(len(self.features), len(self.targets), len(self.points))
+
+    def encode(self, examples: Sequence[Row], split: str) -> list[Sample]:
+        """Return samples without indices among known points."""
+        return [Sample(example.numbers, example.answers) for example in examples]
+
+    def collate(self, samples: Sequence[Sample], step: int | None = None) -> Batch:
+        """Return a batch."""
+        places = torch.tensor([sample.point for sample in samples])
+        return Batch(pad([sample.numbers for sample in samples]), _tensor([s.answers for s in samples]), places)
+
+    def build(self, model: Any) -> nn.Module:
+        """Return a model with these scales and known points."""
+        model.check(self.sizes, self.options.model)
+        made: Regressor = model(self.sizes, select(self.options, model.Options))
+        mean, std, answers_mean, answers_std = map(_tensor, (self.mean, self.std, self.answers_mean, self.answers_std))
+        points = _tensor(self.points).reshape(-1, max(1, len(self.features)))
+        answers = _tensor(self.answers).reshape(-1, len(self.targets))
+        made.begin(Known(mean, std, answers_mean, answers_std, points, answers))
+        return made
+
+    def show(self, example: Row, name: str) -> Example:
+        """Return numbers and their answers."""
+        return Example(Question(example.numbers), exact(example.numbers), exact(example.answers))
+
+    def read(self, line: str, number: int) -> Question:
+        """Return the numbers of a line."""
+        return Question(read_numbers(line, number, self.features))
+
+    @property
+    def parts(self) -> Mapping[str, tuple[object, str]]:
+        """Names of the columns, which members of an ensemble share."""
+        return {
+            "the features": (self.features, f"{', '.join(self.features) or 'sets':.80}"),
+            "the targets": (self.targets, f"{', '.join(self.targets):.80}"),
+        }
+
+
+def sampler(job: Job) -> Sampler[Sample]:
+    """Return batches whose samples have their indices among known points, so that no point predicts itself."""
+    data, settings, size = job.data, job.settings, job.data.size("train")
+    trained = size is not None and not (isinstance(data, AsTraining) and data.split != "train")
+    places = {index: place for place, index in enumerate(kept_points(size))} if trained else {}
+
+    def samples(indices: Sequence[int]) -> list[Sample]:
+        pairs = zip(job.samples("train", indices), indices, strict=True)
+        return [sample._replace(point=places.get(index, -1)) for sample, index in pairs]
+
+    return Sampler(samples, size, settings.batch_size, settings.seed, count=len)
+
+
+def kept_points(size: int) -> range:
+    """Return the indices of the training rows that a model keeps.
+
+    >>> len(kept_points(POINTS)), len(kept_points(10**6)) <= POINTS
+    (1000, True)
+    """
+    return spread(size, POINTS)
+
+
+def pad(rows: Sequence[Sequence[float]]) -> Padded:
+    """Return rows of numbers as one batch, with 0 behind shorter rows.
+
+    >>> pad([(1.0, 2.0), (3.0,)]).values
+    tensor([[1., 2.],
+            [3., 0.]], dtype=torch.float64)
+    """
+    longest = max(map(len, rows), default=1)
+    values = [[*row, *[0.0] * (longest - len(row))] for row in rows]
+    lengths = torch.tensor([len(row) for row in rows], dtype=torch.int64)
+    return Padded(_tensor(values).reshape(len(rows), longest), lengths)
+
+
+def _tensor(numbers: Any) -> Tensor:
+    return torch.tensor(numbers, dtype=torch.float64)
+
+
+def _scales(columns: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Mean and standard deviation of each column."""
+    return tuple(columns.mean(0).tolist()), tuple(columns.std(0, correction=0).tolist())
+
+
+def _constant(columns: Tensor, names: Sequence[str], option: str, which: str) -> str:
+    """Return a note of constant columns, "" if there are none. Reject constant targets, and only constant features."""
+    differ = (columns != columns[0]).any(0).tolist()
+    constant = [name for name, differs in zip(names, differ, strict=True) if not differs]
+    if constant and (option == "target" or len(constant) == len(names)):
+        got = f"got {columns[0, names.index(constant[0])]:g} in {which}"
+        raise ArgumentError(f"data: column {constant[0]} ({option}): expected numbers that differ, {got}")
+    return f"{', '.join(constant):.100}: the same number in {which}, which tells nothing" if constant else ""
+
+
+def _names(content: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    names = content[name]
+    if not isinstance(names, list) or not all(isinstance(item, str) for item in names):
+        raise ValueError(f"{name} {names!r:.60}")
+    return tuple(names)
+
+
+def _numbers(rows: Any, width: int) -> tuple[tuple[float, ...], ...]:
+    numbers = np.array(rows, np.float64)
+    if len(rows) > POINTS or (rows and numbers.shape != (len(rows), width)) or not np.isfinite(numbers).all():
+        raise ValueError(f"expected rows of {width} finite numbers, got {rows!r:.60}")
+    return tuple(map(tuple, numbers.tolist()))

@@ -1,0 +1,228 @@
+"""Rows of numbers: their columns by name, features and targets, and groups that are measured by themselves."""
+
+import difflib
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from torch import Tensor
+
+from saccade.data import Examples, Row, Rows
+from saccade.data.dataset import Dataset, counted, inventory
+from saccade.data.splits import SPLIT
+from saccade.data.tables import INDEX
+from saccade.errors import SaccadeError
+from saccade.tasks.regress.data.cells import column_numbers, flat, set_numbers
+
+__all__ = ["Choice", "ChoiceError", "Example", "NumberTable", "Numbers", "Reader", "named_numbers", "ranges"]
+
+_RANGES = 4  # of a single feature
+_INDEXES = (INDEX, "__index_level_0__")  # unnamed indexes, as pandas names them in CSV and in parquet
+_Cells: TypeAlias = list[tuple[str, list[float]]]
+
+
+class Example(NamedTuple):
+    """Features or elements of a set, targets, and the group that the example is measured in, "" if none.
+
+    >>> Example((0.5,), (0.48,), "").answers
+    (0.48,)
+    """
+
+    numbers: tuple[float, ...]
+    answers: tuple[float, ...]
+    group: str
+
+
+class Numbers(Dataset[Example], Protocol):
+    """Rows or sets of numbers with targets, in three splits."""
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features, () for sets."""
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Names of the targets."""
+
+
+class Choice(NamedTuple):
+    """Options of a run that choose columns.
+
+    >>> Choice(target="price").sets
+    False
+    """
+
+    target: str | None = None
+    """Names separated by commas. None: the last column."""
+    features: str | None = None
+    """Names separated by commas. None: all other columns."""
+    sets: bool = False
+    """Whether the features of a row are a set, of any size."""
+
+    @property
+    def divided(self) -> bool:
+        """Whether a column `split` divides the rows. It does unless it is a feature or a target."""
+        return SPLIT not in (*_names(self.target), *_names(self.features))
+
+
+class ChoiceError(SaccadeError):
+    """An option that chooses a column which the data lack."""
+
+
+class NumberTable(Examples[Example]):
+    """Rows in memory.
+
+    Args:
+        rows: with "numbers" and "answers".
+        features: names of the features, () for sets.
+        targets: names of the targets.
+        note: about the columns.
+    """
+
+    def __init__(self, rows: Rows[Row], features: tuple[str, ...], targets: tuple[str, ...], note: str = "") -> None:
+        super().__init__(rows, self._example)
+        self.features, self.targets, self._note = features, targets, note
+        column = [] if len(features) != 1 else [row["numbers"][0] for row in rows.splits["train"]]
+        quantiles = np.quantile(column, np.linspace(0, 1, _RANGES + 1)).tolist() if column else ()
+        self.edges = sorted(set(quantiles))
+
+    def _example(self, row: Row) -> Example:
+        numbers, answers = row["numbers"], row["answers"]
+        if not self.features:
+            return Example(numbers, answers, str(len(numbers)))
+        group = ranges(self.edges)[bisect_right(self.edges[1:-1], numbers[0])] if len(self.edges) > 1 else ""
+        return Example(numbers, answers, group)
+
+    @property
+    def fingerprint(self) -> str:
+        """Number and hash of the rows, and the names of the columns."""
+        return f"{super().fingerprint}, columns {', '.join(self.features) or 'sets'} → {', '.join(self.targets)}"
+
+    @property
+    def note(self) -> str:
+        """Notes about the columns and the rows."""
+        return "; ".join(filter(None, [self._note, super().note]))
+
+
+def ranges(edges: Sequence[float]) -> list[str]:
+    """Return the names of the ranges between edges.
+
+    >>> ranges([0, 0.5, 1])
+    ['0 to 0.5', '0.5 to 1']
+    """
+    return [f"{low:.4g} to {high:.4g}" for low, high in pairwise(edges)]
+
+
+class Reader:
+    """Reader of rows that have the columns of the first row.
+
+    Args:
+        choice: options that choose columns.
+        where: the data, for messages.
+    """
+
+    def __init__(self, choice: Choice, where: str) -> None:
+        self.choice, self.where, self.note = choice, where, ""
+        self.names = self.inputs = self.outputs = self.features = self.targets = tuple[str, ...]()
+
+    def read(self, row: Any, labels: object) -> Row:
+        """Return the numbers of a row and its answers.
+
+        Raises:
+            ValueError: if the row has other columns, or other kinds of cells.
+        """
+        inputs, outputs = self._cells(row) if isinstance(row, Mapping) else _pair(row)
+        numbers, answers = (tuple(number for _, values in part for number in values) for part in (inputs, outputs))
+        if not numbers or not answers:
+            what = "a set of one number or more" if self.choice.sets else "features and targets"
+            raise ValueError(f"expected {what}, got none")
+        if not self.targets:
+            self.features, self.targets = (tuple(name for name, _ in named_numbers(part)) for part in (inputs, outputs))
+        if not self.choice.sets and len(numbers) != len(self.features):
+            expected = f"expected {counted(len(self.features), 'numbers')}, as in row 1, got {len(numbers)}"
+            raise ValueError(f"{expected}; sets=True if rows are sets")
+        if len(answers) != len(self.targets):
+            raise ValueError(f"expected {counted(len(self.targets), 'numbers')}, as in row 1, got {len(answers)}")
+        return {"numbers": numbers, "answers": answers}
+
+    def _cells(self, row: Mapping[Any, Any]) -> tuple[_Cells, _Cells]:
+        cells = {str(name): value for name, value in row.items()}
+        if not self.names:
+            self._choose(tuple(cells))
+        inputs: Sequence[str] = self.inputs
+        if self.choice.sets and not self.choice.features:  # rows may have other columns each
+            inputs = [name for name in cells if name not in (*self.outputs, *_INDEXES, SPLIT)]
+        elif differences := self._differences(cells):
+            raise ValueError(f"expected the columns of the first row, got others: {differences}")
+        if missing := [name for name in (*inputs, *self.outputs) if name not in cells]:
+            raise ValueError(f"expected a column {missing[0]}, got {inventory(cells)}")
+        read = set_numbers if self.choice.sets else flat
+        return (
+            [(name, column_numbers(name, cells[name], read, "features")) for name in inputs],
+            [(name, column_numbers(name, cells[name], flat, "target")) for name in self.outputs],
+        )
+
+    def _differences(self, names: Mapping[str, Any]) -> str:
+        missing = [name for name in (*self.inputs, *self.outputs) if name not in names]
+        more = [] if self.choice.features else [name for name in names if name not in {*self.names, *_INDEXES, SPLIT}]
+        parts = (("without", missing), ("with", more))
+        return ", ".join(f"{word} {inventory(part)}" for word, part in parts if part)
+
+    def _choose(self, names: tuple[str, ...]) -> None:
+        """Choose the columns by the first row."""
+        target, features = self.choice.target, self.choice.features
+        usable = [name for name in names if name not in (*_INDEXES, SPLIT)]
+        outputs = self._named(target, names, "target") if target else usable[-1:]
+        inputs = self._named(features, names, "features") if features else [n for n in usable if n not in outputs]
+        if both := [name for name in inputs if name in outputs]:
+            raise ChoiceError(f"--features: expected other columns than --target, got {both[0]} in both")
+        if not inputs and target and usable:
+            got = f"got all of {self.where} ({inventory(usable)})"
+            raise ChoiceError(f"--target: expected a column beside the targets, {got}; leave one out")
+        if not inputs:
+            got = f"got {len(usable)} ({inventory(names)})"
+            raise ChoiceError(f"{self.where}: expected two columns or more, features and a target, {got}")
+        self.names, self.inputs, self.outputs = names, tuple(inputs), tuple(outputs)
+        if unused := [name for name in names if name in _INDEXES and name not in (*inputs, *outputs)]:
+            way_out = "" if features else f'; --features "{",".join([*unused, *inputs])}" uses it'
+            self.note = f"{self.where}: left out the column {unused[0]}, an unnamed index of the rows{way_out}"
+
+    def _named(self, option: str, names: Sequence[str], what: str) -> list[str]:
+        columns = _names(option)
+        for name in columns:
+            if name not in names:
+                near = difflib.get_close_matches(name, names, 1)
+                hint = f"did you mean {near[0]}?" if near else f"there is {inventory(names)}"
+                raise ChoiceError(f"--{what}: expected a column of {self.where}, got {name}; {hint}")
+        if max(Counter(columns).values()) > 1:
+            raise ChoiceError(f"--{what}: expected each column once, got {option}")
+        return columns
+
+
+def named_numbers(cells: Sequence[tuple[str, Sequence[float]]]) -> list[tuple[str, float]]:
+    """Return the numbers of cells by name. Several numbers of a cell are numbered.
+
+    >>> named_numbers([("age", [3.0]), ("x", [1.0, 2.0])])
+    [('age', 3.0), ('x1', 1.0), ('x2', 2.0)]
+    """
+    return [
+        (name if len(values) == 1 else f"{name}{number}", value)
+        for name, values in cells
+        for number, value in enumerate(values, 1)
+    ]
+
+
+def _names(option: str | None) -> list[str]:
+    return [name.strip() for name in option.split(",")] if option else []
+
+
+def _pair(row: Any) -> tuple[_Cells, _Cells]:
+    """The numbers of a pair of features and targets, or of features with the target behind them."""
+    if isinstance(row, Tensor | np.ndarray):
+        row = row.tolist()
+    if isinstance(row, str) or not isinstance(row, Sequence) or len(row) < 2:
+        raise ValueError(f"expected features and targets, got {row!r:.60}")
+    return [("x", flat(row[0] if len(row) == 2 else row[:-1]))], [("y", flat(row[-1]))]
