@@ -11,7 +11,7 @@ from torch import Tensor
 from saccade.errors import ArgumentError
 from saccade.models.answerer import Looked
 
-__all__ = ["Looking", "check_alike", "check_drawn", "mean_log_probs"]
+__all__ = ["Looking", "check_alike", "check_drawn", "mean_log_probs", "shortest_texts"]
 
 _OF_ONE = ("jacobian", "grad-cam")  # ways of drawing that ask for a model's own layers
 
@@ -35,6 +35,12 @@ def check_alike(task: Any, others: Sequence[Any], parts: Callable[[Any], Mapping
         for what, (found, described) in parts(other.task).items():
             if found != own[what][0]:
                 raise ArgumentError(f"{where}: expected {what} of RUN, got {described}")
+
+
+def shortest_texts(job: Any, model: Any, others: Sequence[Any]) -> Any:
+    """Return the codec of an ensemble, whose texts are no longer than those of any member."""
+    lengths = [member.settings.max_length for member in (job, *(other.task for other in others))]
+    return job.changed(max_length=min(lengths)).codec
 
 
 def check_drawn(model: Any, by: str | None, *, attends: bool = True) -> None:
