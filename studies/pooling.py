@@ -103,7 +103,8 @@ def _measured(task: Job, model: nn.Module, seed: int) -> dict[str, Any]:
     examples = [task.data.example("test", number) for number in range(task.data.size("test") or 0)]
     with torch.inference_mode():
         texts = [task.read(example.text, number) for number, example in enumerate(examples, 1)]
-        rankings = [answer.ranking for answer in task.answer(model, texts, None)]
+        answers: Any = task.answer(model, texts, None)
+    rankings = [answer.ranking for answer in answers]
     labels = [None if ranking is None else ranking.labels[ranking.best] for ranking in rankings]
     return {
         "texts": test.examples,
@@ -121,7 +122,7 @@ def denials(task: Job, model: Any, seed: int) -> dict[str, Any]:
     """
     with torch.inference_mode():
         texts = [task.read(text, 1) for pair in PAIRS for text in (pair["plain"], pair["denied"])]
-        answers = task.answer(model, texts, None, "json")
+        answers: Any = task.answer(model, texts, None, "json")
     pairs = []
     for pair, *both in zip(PAIRS, answers[::2], answers[1::2], strict=True):
         numbers: dict[str, list[float]] = {}

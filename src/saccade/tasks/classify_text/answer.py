@@ -238,22 +238,20 @@ def _picture(model: Any, text: Text, ranking: Ranking, reading: Reading, request
         heads = _layers(model, text)[request.layer - 1][0].cpu()
         values = heads.mean(0) if request.head is None else heads[request.head - 1]
         return Picture(values, f"{request.part}, a row for each word", layer=request.part)
-    shares = None
-    if reading.weights is None:
+    weights, shares = reading.weights, None
+    if weights is None:
         shares = model.shares(_source(model, text).values[0], ranking.best)
-    if request.by == "jacobian" or (reading.weights is None and shares is None):
-        return Picture(look.shares(jacobian(model, text)[None]), looking.JACOBIAN, scale="share")
-    if shares is not None:
-        label = ranking.labels[ranking.best]
-        about = f"no attention: each word's share of the logit of {label} over the others"
+    if shares is not None and request.by != "jacobian":
+        about = f"no attention: each word's share of the logit of {ranking.labels[ranking.best]} over the others"
         return Picture(shares[None].cpu(), about, scale="logit")
+    if weights is None or request.by == "jacobian":
+        return Picture(look.shares(jacobian(model, text)[None]), looking.JACOBIAN, scale="share")
     if reading.levels is not None:
         return Picture(reading.levels, "attention", ("words in their sentence", "sentences"))
-    count = len(reading.weights)
-    if count == 1:
-        return Picture(reading.weights, "attention of the learned query")
-    names = [f"query {number}" for number in range(1, 1 + count)]
-    return Picture(reading.weights, f"attention of {count} learned queries", names)
+    if len(weights) == 1:
+        return Picture(weights, "attention of the learned query")
+    names = [f"query {number}" for number in range(1, 1 + len(weights))]
+    return Picture(weights, f"attention of {len(weights)} learned queries", names)
 
 
 def _source(model: Any, *texts: Text) -> Padded:

@@ -1,7 +1,7 @@
 """Text classification, as a task."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from statistics import median
@@ -76,11 +76,11 @@ class TextRanks(Ranks):
         return answers(model, inputs, self.codec.labels, count, form, look)
 
     @cached_property
-    def _fitted(self) -> Callable[[Corpus], tuple[tfidf.Model, str, float]]:
-        """Logistic regression for some data, a sentence about it, and its seconds, learned once for all splits."""
-        return cache(self._fit)
+    def _fitted(self) -> Any:
+        return cache(self._fit)  # learned once for all splits
 
     def _fit(self, data: Corpus) -> tuple[tfidf.Model, str, float]:
+        """Return logistic regression on the training split, a sentence about it, and its seconds."""
         began, labels = time.perf_counter(), self.codec.labels
         learned = training_sample(data, self.endless, self.learned)
         numbers = label_numbers(labels, [example.label for example in learned], "train")

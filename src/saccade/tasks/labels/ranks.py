@@ -13,11 +13,10 @@ from saccade.data.dataset import training_sample
 from saccade.tasks.labels.baselines import majority
 from saccade.tasks.labels.ensemble import Ensemble
 from saccade.tasks.labels.metrics import HEADLINE, measured
-from saccade.tasks.labels.ranked import Ranked
 from saccade.tasks.labels.ranking import label_numbers
 from saccade.tasks.labels.request import Request, check_count
 from saccade.tasks.request import completed
-from saccade.train.task import Baseline, Evaluation, Form, Loss
+from saccade.train.task import Answer, Baseline, Evaluation, Form, Loss
 
 __all__ = ["HEADLINE", "Batch", "Ranks"]
 
@@ -86,7 +85,7 @@ class Ranks(ABC):
         else:
             check_count(completed(Request, request), len(self.codec.labels))
 
-    def answer(self, model: Any, inputs: Sequence[Any], request: Any, form: Form = "lines") -> Sequence[Ranked]:
+    def answer(self, model: Any, inputs: Sequence[Any], request: Any, form: Form = "lines") -> Sequence[Answer]:
         """Classify inputs."""
         if isinstance(request, self.look):
             return self.describe(model, inputs, 1, form, request)
@@ -101,5 +100,5 @@ class Ranks(ABC):
         """Reject pictures that the model does not have."""
 
     @abstractmethod
-    def describe(self, model: Any, inputs: Sequence[Any], count: int, form: Form, look: Any) -> Sequence[Ranked]:
+    def describe(self, model: Any, inputs: Sequence[Any], count: int, form: Form, look: Any) -> Sequence[Answer]:
         """Return the `count` most probable classes of each input, with pictures if the form has some."""
