@@ -1,6 +1,6 @@
 """Labelled texts: built-in reviews, and those of files, folders and Python objects."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Protocol
@@ -15,7 +15,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks.classify_text.data.reviews import Example, Reviews
 from saccade.tasks.text.markup import without_markup
 
-__all__ = ["BUILTIN", "Corpus", "Texts", "check_labels", "open_corpus"]
+__all__ = ["BUILTIN", "Corpus", "Texts", "open_corpus"]
 
 BUILTIN = {
     "reviews": "sentences about films, positive or negative by their word order; generated on the fly",
@@ -44,13 +44,18 @@ class Texts(Examples[Example]):
         where: the data, for messages.
 
     Raises:
-        ArgumentError: if the labels cannot be learned, or a label has no training text.
+        ArgumentError: if there is one label, there are nearly as many as texts, or one has no training text.
     """
 
     def __init__(self, rows: Rows[Row], where: str) -> None:
         super().__init__(rows, lambda row: Example(**row, group=""))
-        check_labels(self.labels, rows.size("train"), where)
-        labels = set(self.labels)
+        labels, size = set(self.labels), rows.size("train")
+        if len(labels) < 2:
+            got = f"got {self.labels[0]!r:.60} alone"
+            raise ArgumentError(f"{where}: expected two labels or more to train on, {got}")
+        if len(labels) > _FEW and 2 * len(labels) > size:
+            got = f"got {len(labels)} different ones for {size} texts; are these the labels?"
+            raise ArgumentError(f"{where}: expected labels that several texts have, {got}")
         for split in SPLITS[1:]:
             for index, row in enumerate(rows.splits[split]):
                 if row["label"] not in labels:
@@ -62,30 +67,6 @@ class Texts(Examples[Example]):
     def labels(self) -> tuple[str, ...]:
         """All labels of the training split, sorted."""
         return tuple(sorted({row["label"] for row in self.rows.splits["train"]}))
-
-
-def check_labels(labels: Collection[str], count: int, where: object) -> None:
-    """Reject labels that texts cannot be trained on.
-
-    Args:
-        labels: the different ones.
-        count: the number of texts.
-        where: the data, for the message.
-
-    Raises:
-        ArgumentError: if there is only one label, or nearly as many as texts.
-
-    Example:
-        >>> check_labels(["good"], 3, "texts.tsv")
-        Traceback (most recent call last):
-        saccade.errors.ArgumentError: texts.tsv: expected two labels or more to train on, got 'good' alone
-    """
-    if len(labels) < 2:
-        [only] = labels
-        raise ArgumentError(f"{where}: expected two labels or more to train on, got {only!r:.60} alone")
-    if len(labels) > _FEW and 2 * len(labels) > count:
-        got = f"got {len(labels)} different ones for {count} texts; are these the labels?"
-        raise ArgumentError(f"{where}: expected labels that several texts have, {got}")
 
 
 def open_corpus(

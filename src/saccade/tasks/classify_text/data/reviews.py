@@ -26,20 +26,8 @@ HELD_OUT = 2000
 _LABELS = ("negative", "positive")
 _GOOD = ("good", "great", "brilliant", "moving", "funny", "clever", "charming", "gripping", "fresh", "wonderful")
 _BAD = ("bad", "dull", "weak", "boring", "silly", "clumsy", "tedious", "flat", "lifeless", "awful")
-_THINGS = (
-    "film",
-    "movie",
-    "plot",
-    "story",
-    "cast",
-    "music",
-    "script",
-    "ending",
-    "dialogue",
-    "acting",
-    "pacing",
-    "humour",
-)
+_PARTS = ("plot", "story", "cast", "music", "script", "ending", "dialogue", "acting", "pacing", "humour")
+_THINGS = ("film", "movie", *_PARTS)
 _VERBS = ("was", "is", "seemed", "felt")
 _DEGREES = ("", "", "very", "really", "truly", "so")
 _NEGATIONS = ("not", "never", "hardly", "anything but")
@@ -77,19 +65,8 @@ class Reviews:
 
     note = ""
     labels: Sequence[str] = _LABELS
-    GOOD: Sequence[str] = _GOOD
-    """Words of praise."""
 
     def example(self, split: str, index: int) -> Example:
-        """Return an example of a split, a function of the split and its index.
-
-        Args:
-            split: "train", "validation" or "test".
-            index: from 0 on, below `size(split)` if that is a number.
-
-        Raises:
-            ArgumentError: if there is no such split, or no such index in it.
-        """
         check_index(split, index, self.size(split))
         for attempt in count():
             example = _written(_Dice(split, index, attempt))
@@ -98,17 +75,11 @@ class Reviews:
         raise AssertionError("some sentence is in every split")
 
     def size(self, split: str) -> int | None:
-        """Return the number of examples in a split, or None if it is endless.
-
-        Raises:
-            ArgumentError: if there is no such split.
-        """
         check_split(split)
         return None if split == "train" else HELD_OUT
 
     @property
     def fingerprint(self) -> str:
-        """Version and words of the grammar, in one string."""
         words = " ".join([*_GOOD, *_BAD, *_THINGS, *_VERBS, *_DEGREES, *_NEGATIONS, *_BEFORE, *_AFTER, *_TURNS])
         return f"reviews {_VERSION}, {hashlib.blake2b(words.encode(), digest_size=8).hexdigest()}"
 
@@ -120,7 +91,6 @@ class _Dice:
         self.left = derive(0, "reviews", *labels, 0) * 2**63 + derive(0, "reviews", *labels, 1)
 
     def pick(self, table: Sequence[str]) -> str:
-        """Return an entry of a table."""
         self.left, place = divmod(self.left, len(table))
         return table[place]
 
