@@ -13,12 +13,14 @@ from saccade.train.files import read_json
 __all__ = ["TOKENIZER", "labels_from", "reading", "whole_number"]
 
 TOKENIZER = "tokenizer.json"
-_MOST = 2**31  # beyond any length, rate or dimension
+_LARGEST = 2**31  # beyond any length, rate or dimension
 
 
 @contextmanager
 def reading(path: Path, what: str, load: Callable[[Path], Any] = read_json) -> Iterator[Any]:
-    """Give the content of a file of a run. Its faults, and those that the block meets in it, become one error.
+    """Give the content of a file of a run.
+
+    Its faults, and those that the block meets in it, become one error.
 
     Args:
         path: the file.
@@ -43,7 +45,7 @@ def whole_number(content: Mapping[str, Any], name: str) -> int:
     9
     """
     number = content[name]
-    if type(number) is not int or not 0 < number < _MOST:
+    if type(number) is not int or not 0 < number < _LARGEST:
         raise ValueError(f"{name} {number!r:.60}")
     return number
 

@@ -83,7 +83,7 @@ class LookRequest(looking.LookRequest):
 
 
 class Picture(NamedTuple):
-    """Numbers of words, `(rows, words)`, to draw: as shades of the words, or as a matrix.
+    """Numbers of words, `(rows, words)`, drawn as shades or as a matrix.
 
     `scale` is that of `look.highlights`. A matrix has the name of its layer.
     """
@@ -213,11 +213,11 @@ def answers(
 
 
 def jacobian(model: Any, text: Text) -> Tensor:
-    r"""Return the norm of the derivative of all logits by the vector of each word, `(words,)`, float64 on the CPU.
+    r"""Return the Jacobian norm of each word, `(words,)`, float64 on the CPU.
 
     .. math:: J_s = \lVert \partial y / \partial E x_s \rVert_F
 
-    Vectors of runs of words (`--ngrams`) stay as they are.
+    It has the logits y of all classes. Vectors of runs of words (`--ngrams`) stay as they are.
     """
     with torch.inference_mode(mode=False), torch.no_grad():  # answers are made in inference mode
         source = _source(model, text)
@@ -233,7 +233,7 @@ def jacobian(model: Any, text: Text) -> Tensor:
 
 
 def _picture(model: Any, text: Text, ranking: Ranking, reading: Reading, request: LookRequest) -> Picture:
-    """Return a layer, the Jacobian, attention, or without it each word's share of the logit."""
+    """Return a layer, the Jacobian, attention, or shares of the logit."""
     if request.layer is not None:
         heads = _layers(model, text)[request.layer - 1][0].cpu()
         values = heads.mean(0) if request.head is None else heads[request.head - 1]

@@ -1,4 +1,4 @@
-"""Texts with labels as ids of words: the vocabulary, vectors of words, and batches."""
+"""Labelled texts as ids of words: vocabulary, vectors of words, and batches."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -59,7 +59,7 @@ class Text(NamedTuple):
 
     @property
     def order(self) -> int:
-        """Key by which texts are sorted."""
+        """Sort key of texts of like length."""
         return len(self.ids)
 
 
@@ -83,7 +83,7 @@ class LabelledTexts:
 
     @classmethod
     def fit(cls, data: Corpus, options: Any) -> tuple[Self, Iterable[str]]:
-        """Learn from the training split, or from a sample that is spread over it.
+        """Learn words and labels from the training split, or from a sample of it.
 
         Raises:
             ArgumentError: if no word is frequent enough, or the file of vectors does not fit.
@@ -96,7 +96,7 @@ class LabelledTexts:
             raise ArgumentError(f"--min-count: no word is {options.min_count} times in the training split; lower it")
         codec = cls(tuple(data.labels), words, options.embedding_dim, options=options)
         long = sum(not codec.tokens(text)[1] for text in texts)
-        cut = f"{long} of {len(texts)} training texts looked at have more than {codec._most}" if long else ""
+        cut = f"{long} of {len(texts)} training texts looked at have more than {codec._limit}" if long else ""
         notes = [*_similar(codec.labels), cut]
         if options.vectors is None:
             return codec, notes
@@ -109,7 +109,7 @@ class LabelledTexts:
         return replace(codec, dim=dim, vectors=vectors), [*notes, note]
 
     def save(self, folder: Path) -> None:
-        """Write tokenizer.json, and the vectors with which training begins."""
+        """Write tokenizer.json, and the initial vectors of words."""
         described = {"words": self.words.to_json(), "labels": list(self.labels), "embedding_dim": self.dim}
         write_json(folder / TOKENIZER, described)
         if self.vectors is not None:
@@ -117,9 +117,12 @@ class LabelledTexts:
 
     @classmethod
     def restore(cls, folder: Path, options: Any) -> Self:
-        """Read the files of `save`, or raise an `ArgumentError` if one is missing or damaged.
+        """Read the files of `save`.
 
         The vectors are needed if a training that was killed before its first step begins again.
+
+        Raises:
+            ArgumentError: if a file is missing or damaged.
         """
         with reading(folder / TOKENIZER, "the words and labels") as content:
             labels = labels_from(content)
@@ -131,14 +134,17 @@ class LabelledTexts:
             return replace(codec, vectors=Vectors(tensors["numbers"], tensors["values"]))
 
     def encode(self, examples: Sequence[Labelled], split: str) -> list[Text]:
-        """Return texts with the numbers of their labels, or raise an `ArgumentError` for an unknown label.
+        """Return texts with the numbers of their labels.
 
         A note tells how many texts are too long. `fit` has counted those of the training split.
+
+        Raises:
+            ArgumentError: for an unknown label.
         """
         numbers = label_numbers(self.labels, [example.label for example in examples], split)
         cut = [self._ids(example.text) for example in examples]
         if split != "train" and (long := sum(not whole for _, whole in cut)):
-            self._once.say(split, f"{split}: {long} of {len(cut)} texts have more than {self._most}")
+            self._once.say(split, f"{split}: {long} of {len(cut)} texts have more than {self._limit}")
         return [Text(ids, number) for (ids, _), number in zip(cut, numbers, strict=True)]
 
     def collate(self, samples: Sequence[Text], step: int | None = None) -> Batch:
@@ -162,19 +168,19 @@ class LabelledTexts:
         """Return a text to classify, with a note if it is too long."""
         text, whole = self._text(without_markup(line) if self.options.strip_markup else line)
         if not whole:
-            say(f"line {number}: longer than {self._most}")
+            say(f"line {number}: longer than {self._limit}")
         return text
 
     def tokens(self, text: str) -> tuple[list[str], bool]:
-        """Return the words of a text that are read, and whether these are all of its words."""
-        most, stripped = self.options.max_length, text.strip()
-        part = stripped[: WIDEST * most]
+        """Return the first words of a text, and whether these are all of its words."""
+        limit, stripped = self.options.max_length, text.strip()
+        part = stripped[: WIDEST * limit]
         tokens = self.words.pieces(part)
-        return tokens[:most], len(tokens) <= most and len(part) == len(stripped)
+        return tokens[:limit], len(tokens) <= limit and len(part) == len(stripped)
 
     @property
     def parts(self) -> dict[str, tuple[object, str]]:
-        """Labels and words, which members of an ensemble share."""
+        """Labels and words, alike in all members of an ensemble."""
         got = "others; train both on the same data with the same --vocabulary-size and --min-count"
         return {"the labels": (self.labels, f"{', '.join(self.labels):.80}"), "the words": (self.words.words, got)}
 
@@ -197,7 +203,7 @@ class LabelledTexts:
         return Once()
 
     @property
-    def _most(self) -> str:
+    def _limit(self) -> str:
         return f"{self.options.max_length} words (--max-length), and later words are not read"
 
 
@@ -225,7 +231,10 @@ def _similar(labels: Sequence[str]) -> Iterable[str]:
 
 
 def _initialize(embedding: nn.Embedding, vectors: Vectors, *, trained: bool) -> None:
-    """Set the vectors of words, and draw those of other words at the same scale (Kim 2014, section 4.3)."""
+    """Set the vectors of words.
+
+    Those of other words are drawn at the same scale (Kim 2014, section 4.3).
+    """
     with torch.no_grad():
         drawn = embedding.weight[SPECIAL:].std()
         embedding.weight *= vectors.values.std(correction=0) / drawn if bool(drawn > 0) else 1.0

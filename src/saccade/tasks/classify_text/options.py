@@ -39,7 +39,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     },
 }
 LONG = 200
-"""Median of words from which texts are documents. Sentences have the recipe for files."""
+"""Least median length of documents, in words. Shorter texts are sentences."""
 
 _READ, _BATCH = 2_000, 8_000  # words of a document that are read, and words of a batch
 _EPOCHS, _PATIENCE = 10, 4
@@ -97,7 +97,7 @@ class Options(SplitOptions):
 
 
 def suited(count: int, median_length: float, model: str) -> tuple[dict[str, Any], str]:
-    """Return options for some texts beside the recipe for files, and the reason in one line.
+    """Return options beside the recipe for files, and the reason in one line.
 
     Sentences have none. Of documents more is read, in larger batches, and a sum takes pairs of words too. An epoch of
     few documents is few steps, so validations and the budget are counted in epochs.

@@ -40,14 +40,14 @@ class TextRanks(Ranks):
 
     codec: LabelledTexts
 
-    look, endless, learned = LookRequest, 1_000, tfidf.MOST
+    look, endless, learned = LookRequest, 1_000, tfidf.TEXTS
 
     def loss(self, model: nn.Module, batch: Batch) -> Loss:
         """Return the cross-entropy of the labels, counted in words."""
         return Loss(super().loss(model, batch).total, int(batch.source.lengths.sum()))
 
     def predict(self, model: nn.Module, samples: Sequence[Text], request: Any) -> list[int]:
-        """Return the number of the most probable class of each text, read in batches of like lengths."""
+        """Return the number of the most probable class of each text."""
         return [int(read.probabilities.argmax()) for read in read_texts(model, samples)]
 
     def measure(
@@ -58,7 +58,10 @@ class TextRanks(Ranks):
         return replace(super().measure(model, predictions, examples, request), count=words)
 
     def baselines(self, data: Corpus, split: str) -> dict[str, Baseline]:
-        """Measure the most frequent label, and logistic regression on TF-IDF of 64 · --max-length characters a text."""
+        """Measure the most frequent label, and logistic regression on TF-IDF.
+
+        The latter reads 64 · --max-length characters of a text.
+        """
         labels, (model, about, seconds) = self.codec.labels, self._fitted(data)
         examples = [data.example(split, index) for index in range(data.size(split) or 0)]
         targets, texts = label_numbers(labels, [example.label for example in examples], split), self._fronts(examples)
@@ -66,7 +69,7 @@ class TextRanks(Ranks):
         return super().baselines(data, split) | {"TF-IDF": replace(plain, seconds=round(seconds + plain.seconds, 3))}
 
     def check_look(self, model: Any, look: LookRequest) -> None:
-        """Reject a layer or a head that the model does not have, and attention of a model without it."""
+        """Reject a layer, a head or attention, if the model lacks it."""
         look.check(model)
 
     def describe(
@@ -80,7 +83,7 @@ class TextRanks(Ranks):
         return cache(self._fit)  # learned once for all splits
 
     def _fit(self, data: Corpus) -> tuple[tfidf.Model, str, float]:
-        """Return logistic regression on the training split, a sentence about it, and its seconds."""
+        """Return logistic regression, a sentence about it, and its seconds."""
         began, labels = time.perf_counter(), self.codec.labels
         learned = training_sample(data, self.endless, self.learned)
         numbers = label_numbers(labels, [example.label for example in learned], "train")
@@ -137,4 +140,7 @@ CLASSIFY_TEXT = Task(
     joined=shortest_texts,
     at_once=1 << 30,
 )
-"""The task, see docs/classify-text.md. Batches of like lengths are made of all texts of a split."""
+"""The task, see docs/classify-text.md.
+
+All texts of a split are in memory together, for batches of like lengths.
+"""

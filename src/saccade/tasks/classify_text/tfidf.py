@@ -1,4 +1,4 @@
-"""Logistic regression on TF-IDF, by scikit-learn: a baseline of text classification."""
+"""Baseline of text classification: logistic regression on TF-IDF."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ import numpy as np
 
 from saccade.tasks.text.words import LONE
 
-__all__ = ["MOST", "Model", "fit"]
+__all__ = ["TEXTS", "Model", "fit"]
 
-MOST = 20_000
-"""Training texts at most, which are learned in seconds."""
+TEXTS = 20_000
+"""Training texts at most, which take seconds."""
 
 _STRENGTH = 10.0  # C, the weight of errors beside the squares of the coefficients
 _WORDS, _COEFFICIENTS = 50_000, 5_000_000  # at most
@@ -31,7 +31,9 @@ class Model:
 
 
 def fit(texts: Iterable[str], labels: Sequence[int], classes: int) -> Model:
-    """Learn from texts. If all have one class, or none has a word, predict the most frequent class.
+    """Learn from texts.
+
+    If all have one class, or none has a word, the most frequent class is predicted.
 
     Args:
         texts: the texts.
@@ -48,8 +50,8 @@ def fit(texts: Iterable[str], labels: Sequence[int], classes: int) -> Model:
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
-    most = min(_WORDS, max(1, _COEFFICIENTS // (1 if classes == 2 else classes)))
-    words = TfidfVectorizer(token_pattern=_WORD, max_features=most)
+    size = min(_WORDS, max(1, _COEFFICIENTS // (1 if classes == 2 else classes)))
+    words = TfidfVectorizer(token_pattern=_WORD, max_features=size)
     cut, learned = words.build_analyzer(), np.asarray(list(texts), object)
     if len(set(labels)) < 2 or not any(cut(text) for text in learned):
         return Model(DummyClassifier(strategy="most_frequent").fit(learned, labels))

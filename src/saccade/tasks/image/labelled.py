@@ -1,4 +1,4 @@
-"""Images with labels as a model reads them: labels, sizes, statistics of channels, and batches."""
+"""Labelled images: labels, sizes, statistics of channels, and batches."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -82,9 +82,9 @@ class LabelledImages:
         return [Sample(example.image, number) for example, number in zip(examples, numbers, strict=True)]
 
     def collate(self, samples: Sequence[Sample], step: int | None = None) -> Batch:
-        """Return images `(batch, channels, height, width)` in [0, 1], float32, with the numbers of their labels.
+        """Return images `(batch, channels, height, width)` in [0, 1] with labels.
 
-        A training step mirrors and shifts them at random.
+        They are float32. A training step mirrors and shifts them at random.
         """
         images, options = torch.stack([sample.image for sample in samples]), self.options
         if step is not None:

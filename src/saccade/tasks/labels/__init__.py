@@ -1,4 +1,4 @@
-"""Predictions that are classes: probabilities, accuracy and F1, baselines, and ensembles."""
+"""Predictions of classes: probabilities, metrics, baselines, and ensembles."""
 
 from saccade.tasks.labels.ensemble import Ensemble
 from saccade.tasks.labels.ranking import Ranking

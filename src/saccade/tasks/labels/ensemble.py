@@ -1,4 +1,4 @@
-"""Ensembles of classifiers, whose probabilities are averaged."""
+"""Ensembles of classifiers by the mean of their probabilities."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -42,7 +42,7 @@ class Ensemble(Looking, nn.Module):
         return mean_log_probs(logits)
 
     def pooled(self, records: Sequence[tuple[str, AuxOutput]], source: Any) -> Tensor | None:
-        """Return the attention of all queries of all members that attend, in the order of the members."""
+        """Return the attention of all queries of all members, in their order."""
         members: Sequence[Any] = list(self.members)
         weights = []
         for number, member in enumerate(members):

@@ -8,7 +8,9 @@ __all__ = ["Ranked"]
 
 
 class Ranked(Answered):
-    r"""Classes of an input with their probabilities. A subclass is a dataclass that holds the input.
+    r"""Classes of an input with their probabilities.
+
+    A subclass is a dataclass with the input.
 
     Example:
         >>> import torch
@@ -23,13 +25,16 @@ class Ranked(Answered):
     """
 
     ranking: Any
-    """A `saccade.tasks.labels.ranking.Ranking`, or None if the input is blank or could not be read."""
+    """A `Ranking`, or None if the input is blank or could not be read."""
 
     count: int
     """Number of classes to list."""
 
     def lines(self) -> list[str]:
-        """Return the most probable classes, each with a tab and its probability, and blank lines up to the count."""
+        """Return the most probable classes, each with a tab and its probability.
+
+        Blank lines follow up to the count.
+        """
         lines = [] if self.ranking is None else self.ranking.lines(self.count)
         return [*lines, *[""] * (self.count - len(lines))]
 

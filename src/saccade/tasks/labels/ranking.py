@@ -31,7 +31,7 @@ class Ranking:
 
     @property
     def order(self) -> list[int]:
-        """Numbers of the classes, the most probable first. Of equally probable ones the lower number is first."""
+        """Numbers of the classes, the most probable first, then the lower number."""
         return torch.argsort(self.probabilities, descending=True, stable=True).tolist()
 
     @property

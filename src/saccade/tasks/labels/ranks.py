@@ -1,4 +1,4 @@
-"""Predictions that are classes: the loss, accuracy, the most frequent class as a baseline, and ensembles."""
+"""Predictor of classes: loss, metrics, a baseline, and ensembles."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ __all__ = ["HEADLINE", "Batch", "Ranks"]
 
 
 class Batch(NamedTuple):
-    """Inputs of a model, such as images or padded ids of words, with the numbers of their labels `(batch,)`."""
+    """Inputs of a model with the numbers of their labels `(batch,)`."""
 
     source: Any
     labels: Tensor
@@ -46,10 +46,10 @@ class Ranks(ABC):
     """Dataclass of the options of "look"."""
 
     endless: ClassVar[int] = 500
-    """Training examples whose labels are counted, if there is no end of them."""
+    """Training examples of an endless split for the baseline."""
 
     learned: ClassVar[int] = 5_000
-    """Training examples whose labels are counted otherwise."""
+    """Training examples of other splits for the baseline, at most."""
 
     def loss(self, model: nn.Module, batch: Batch) -> Loss:
         """Return the cross-entropy of the labels."""
@@ -92,7 +92,7 @@ class Ranks(ABC):
         return self.describe(model, inputs, completed(Request, request).nbest, form, self.look())
 
     def ensemble(self, models: Sequence[nn.Module]) -> nn.Module:
-        """Return classifiers whose probabilities are averaged."""
+        """Return the mean of the probabilities of classifiers."""
         return Ensemble(models)
 
     @abstractmethod
@@ -101,4 +101,4 @@ class Ranks(ABC):
 
     @abstractmethod
     def describe(self, model: Any, inputs: Sequence[Any], count: int, form: Form, look: Any) -> Sequence[Answer]:
-        """Return the `count` most probable classes of each input, with pictures if the form has some."""
+        """Return an answer of `count` classes to each input."""

@@ -1,4 +1,4 @@
-"""Labelled texts: built-in reviews, and those of files, folders and Python objects."""
+"""Labelled texts: built-in reviews, files, folders and Python objects."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -72,10 +72,10 @@ class Texts(Examples[Example]):
 def open_corpus(
     data: str, objects: Any = None, names: SplitNames | None = None, *, strip_markup: bool = False
 ) -> Corpus:
-    """Open labelled texts: built-in ones, a file, a folder, the beginning of file names, or Python objects.
+    """Open labelled texts.
 
     Args:
-        data: a key of `BUILTIN`, a path, or "objects".
+        data: a key of `BUILTIN`, a file, a folder, the beginning of file names, or "objects".
         objects: texts with labels, if `data` is "objects".
         names: names of the splits.
         strip_markup: whether to remove HTML from the texts.

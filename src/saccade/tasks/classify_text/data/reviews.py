@@ -1,4 +1,6 @@
-"""Built-in reviews: sentences about films, from a small grammar, whose word order decides the label.
+"""Built-in reviews: sentences about films, labelled by their word order.
+
+They come from a small grammar:
 
     the plot was not very good                          -> negative
     although the cast was brilliant , the film is dull  -> negative
@@ -51,7 +53,7 @@ class Example(NamedTuple):
 
 
 class Reviews:
-    """Reviews of one sentence, in the groups "plain", "negated" and "turned" (two clauses).
+    """Reviews of one sentence: "plain", "negated", or "turned" (two clauses).
 
     Training is endless. Validation and test hold 2,000 sentences each. The hash of a sentence decides its split, so no
     sentence is in two.
@@ -91,8 +93,8 @@ class _Dice:
         self.left = derive(0, "reviews", *labels, 0) * 2**63 + derive(0, "reviews", *labels, 1)
 
     def pick(self, table: Sequence[str]) -> str:
-        self.left, place = divmod(self.left, len(table))
-        return table[place]
+        self.left, index = divmod(self.left, len(table))
+        return table[index]
 
 
 def _split(text: str) -> str:
