@@ -103,6 +103,8 @@ def test_each_text_is_cut_once(monkeypatch):
     first = codec.encode(examples, "train")
     assert codec.encode(examples, "validation") == first and cut == TEXTS[:2]
     assert [text.label for text in first] == [0, 1, 0] and first[0].ids == codec.words.encode(TEXTS[0])
+    with pytest.raises(ArgumentError, match="the label 'new' of the test split is none of the run's: bad, good"):
+        codec.encode([Example("film", "new", "")], "test")
 
 
 @given(st.lists(st.tuples(st.lists(st.integers(4, 99), min_size=1, max_size=9), st.integers(0, 3)), min_size=1))

@@ -41,14 +41,6 @@ def test_the_least_and_the_most_are_taken():
 
 
 @every("model", CLASSIFY_TEXT.models)
-def test_recipes_fit_every_model_and_options_win(model):
-    for data in ("reviews", "some/file.tsv"):
-        recipe = RECIPES["reviews" if data == "reviews" else "files"]
-        assert runs.options(CLASSIFY_TEXT, data, model, {}).max_steps == recipe["max_steps"]
-        assert runs.options(CLASSIFY_TEXT, data, model, {"max_steps": 7}).max_steps == 7
-
-
-@every("model", CLASSIFY_TEXT.models)
 def test_sentences_have_the_recipe_for_files(model):
     assert all(suited(*sizes, model) == ({}, "") for sizes in PUBLISHED.values())
 
