@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from saccade.data.splits import SplitNames, SplitOptions
 from saccade.errors import ArgumentError
 from saccade.models.fixed import Fixed
-from saccade.tasks.classify_text import ClassifyText
-from saccade.tasks.classify_text.data import BUILTIN, open_corpus
-from saccade.tasks.classify_text.data.corpus import Corpus
+from saccade.tasks.classify_text import CLASSIFY_TEXT
+from saccade.tasks.classify_text.data import BUILTIN, Corpus, open_corpus
+from saccade.tasks.task import Job
 from saccade.tasks.text.special import SPECIAL
 from saccade.train.results import measure
 from saccade.train.task import value
@@ -97,13 +97,14 @@ def _opened(options: Options) -> Corpus:
     return corpus
 
 
-def _measured(task: ClassifyText, model: nn.Module, seed: int) -> dict[str, Any]:
+def _measured(task: Job, model: nn.Module, seed: int) -> dict[str, Any]:
     """Accuracies, and whether each text of the test split was right."""
     test, validation = (measure(task, model, split, seed) for split in ("test", "validation"))
     examples = [task.data.example("test", number) for number in range(task.data.size("test") or 0)]
     with torch.inference_mode():
         texts = [task.read(example.text, number) for number, example in enumerate(examples, 1)]
-        rankings = [answer.ranking for answer in task.answer(model, texts, None)]
+        answers: Any = task.answer(model, texts, None)
+    rankings = [answer.ranking for answer in answers]
     labels = [None if ranking is None else ranking.labels[ranking.best] for ranking in rankings]
     return {
         "texts": test.examples,
@@ -113,7 +114,7 @@ def _measured(task: ClassifyText, model: nn.Module, seed: int) -> dict[str, Any]
     }
 
 
-def denials(task: ClassifyText, model: Any, seed: int) -> dict[str, Any]:
+def denials(task: Job, model: Any, seed: int) -> dict[str, Any]:
     """Return numbers of both sentences of `PAIRS`, and words along two directions.
 
     "scores" are logits of the positive label less the negative one, "probabilities" those of the positive label. If the
@@ -121,7 +122,7 @@ def denials(task: ClassifyText, model: Any, seed: int) -> dict[str, Any]:
     """
     with torch.inference_mode():
         texts = [task.read(text, 1) for pair in PAIRS for text in (pair["plain"], pair["denied"])]
-        answers = task.answer(model, texts, None, "json")
+        answers: Any = task.answer(model, texts, None, "json")
     pairs = []
     for pair, *both in zip(PAIRS, answers[::2], answers[1::2], strict=True):
         numbers: dict[str, list[float]] = {}
@@ -136,7 +137,7 @@ def denials(task: ClassifyText, model: Any, seed: int) -> dict[str, Any]:
             for name, column in columns.items():
                 numbers.setdefault(name, []).append(round(column, 6))
         pairs.append({**pair, **numbers})
-    return {"pairs": pairs, "labels": task.vocabulary.labels, "directions": directions(task, model)}
+    return {"pairs": pairs, "labels": task.codec.labels, "directions": directions(task, model)}
 
 
 def relative(weights: Tensor, word: int) -> float:
@@ -151,7 +152,7 @@ def relative(weights: Tensor, word: int) -> float:
     return float((logs[:, word] - others.mean(1)).mean())
 
 
-def directions(task: ClassifyText, model: Any) -> list[tuple[str, float, float]]:
+def directions(task: Job, model: Any) -> list[tuple[str, float, float]]:
     r"""Return words with their projections on two directions.
 
     .. math:: \frac{q^\top E w}{\|q\|} \qquad \frac{(u_1 - u_0)^\top E w}{\|u_1 - u_0\|}
@@ -162,7 +163,7 @@ def directions(task: ClassifyText, model: Any) -> list[tuple[str, float, float]]
     settings = task.settings
     if not isinstance(model, Fixed) or (settings.score, settings.queries, settings.hidden_dim) != ("dot", 1, None):
         return []
-    words = task.vocabulary.words.words[:_FREQUENT]
+    words = task.codec.words.words[:_FREQUENT]
     query, weight = model.pool.queries[0], model.output.weight
     with torch.inference_mode():
         vectors = model.words.embedding.weight[SPECIAL : SPECIAL + len(words)]
@@ -283,7 +284,7 @@ STUDY = Study(
         _variants,
         lambda corpus, options: [Part({"measured": "accuracy"}, _measured), Part({"measured": "not"}, denials)],
         quick="reviews",
-        task=ClassifyText,
+        task=CLASSIFY_TEXT,
         open_data=_opened,
     ),
     compare=Findings,

@@ -9,7 +9,7 @@ from commands import PAGES as TEXT_OF
 from commands import ROOT, accept, accept_other, commands, quoted, words
 from saccade.errors import SaccadeError
 from saccade.tasks import TASKS, load_task
-from saccade.tasks.classify_text import ClassifyText
+from saccade.tasks.classify_text import CLASSIFY_TEXT
 from saccade.tasks.regress import REGRESS
 from saccade.tasks.translate import TRANSLATE
 from tiers import every
@@ -119,7 +119,7 @@ def test_a_model_without_a_table_is_noticed():
 PAIRS = re.compile(r"^```bash\n(saccade train .*)\n(saccade look .*)\n```\n\n!\[[^]]+\]\((\S+)\)", flags=re.M)
 
 
-@pytest.mark.parametrize(("name", "kind", "more"), [("models", TRANSLATE, 2), ("classify-text", ClassifyText, 0)])
+@pytest.mark.parametrize(("name", "kind", "more"), [("models", TRANSLATE, 2), ("classify-text", CLASSIFY_TEXT, 0)])
 def test_every_model_has_two_commands_and_their_picture(name, kind, more):
     """Beside the models of `translate` stand local and hard attention."""
     pairs = PAIRS.findall(TEXT_OF[f"docs/{name}.md"])

@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 from saccade.cli import main
 from saccade.errors import ArgumentError
 from saccade.tasks import TASKS
-from saccade.tasks.classify_text import vocabulary as words
+from saccade.tasks.classify_text import codec as words
 from saccade.tasks.classify_text.data import reviews
 from saccade.tasks.request import LookRequest, completed
 from saccade.tasks.stream import texts

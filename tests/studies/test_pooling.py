@@ -10,7 +10,7 @@ from saccade.cli import main
 from saccade.models.fixed import Fixed
 from saccade.models.fixed import Options as FixedOptions
 from saccade.models.rnn_attention import RNNAttention
-from saccade.tasks.classify_text import ClassifyText
+from saccade.tasks.classify_text import CLASSIFY_TEXT
 from saccade.tasks.text.words import Words
 from saccade.train.run import Run
 from saccade.train.trained import load_trained
@@ -170,7 +170,7 @@ def model_of(**options):
         model.words.embedding.weight[4:] = torch.arange(15.0).view(5, 3) - 7
         if chosen.score == "dot":
             model.pool.queries.zero_()[0, 0] = 2.0
-    return SimpleNamespace(settings=chosen, vocabulary=SimpleNamespace(words=Words(WORDS))), model
+    return SimpleNamespace(settings=chosen, codec=SimpleNamespace(words=Words(WORDS))), model
 
 
 def test_words_are_projected_on_both_directions():
@@ -188,7 +188,7 @@ def test_without_a_query_among_words_there_are_no_directions(options):
 
 
 def test_all_models_have_one_recipe(tmp_path):
-    runs = {one.name: settings(Seeded(data="d"), one, 1, tmp_path, 1.0, ClassifyText) for one in VARIANTS}
+    runs = {one.name: settings(Seeded(data="d"), one, 1, tmp_path, 1.0, CLASSIFY_TEXT) for one in VARIANTS}
     shared = ("batch_tokens", "dropout", "word_dropout", "max_steps", "patience", "validation_steps", "vocabulary_size")
     assert len({tuple(getattr(run, name) for name in shared) for run in runs.values()}) == 1
     assert [(run.model, getattr(run, "score", ""), getattr(run, "queries", 0)) for run in runs.values()] == [
@@ -206,7 +206,7 @@ def test_a_not_moves_every_sentence_of_a_sum_alike(tmp_path):
     """The score is a sum over words, so a word adds the same to every sentence."""
     words = ["--data", "reviews", "--model", "sum", "--run", str(tmp_path / "run"), "--max-steps", "3"]
     assert main(["train", "classify-text", *words]) == 0
-    trained = load_trained(ClassifyText, Run.open(tmp_path / "run"), torch.device("cpu"))
+    trained = load_trained(CLASSIFY_TEXT, Run.open(tmp_path / "run"), torch.device("cpu"))
     pairs = denials(trained.task, trained.model, 1)["pairs"]
     shifts = [pair["scores"][1] - pair["scores"][0] for pair in pairs]
     assert shifts == pytest.approx([shifts[0]] * len(PAIRS), abs=1e-5) and abs(shifts[0]) > 1e-4

@@ -193,10 +193,10 @@ def task():
 
 def test_a_batch_is_images_in_0_to_1_with_their_labels(task):
     batch = task.batch(3)
-    assert batch.images.shape == (7, 3, 9, 11) and batch.images.dtype == torch.float32
-    assert 0 <= float(batch.images.min()) < float(batch.images.max()) <= 1 and set(batch.labels.tolist()) <= {0, 1, 2}
+    assert batch.source.shape == (7, 3, 9, 11) and batch.source.dtype == torch.float32
+    assert 0 <= float(batch.source.min()) < float(batch.source.max()) <= 1 and set(batch.labels.tolist()) <= {0, 1, 2}
     moved = batch.to(torch.device("meta"))
-    assert moved.images.is_meta and moved.labels.is_meta
+    assert moved.source.is_meta and moved.labels.is_meta
 
 
 def test_training_mirrors_or_moves_images_only_if_asked():
@@ -206,10 +206,10 @@ def test_training_mirrors_or_moves_images_only_if_asked():
     for step in range(4):
         one, other, third = (each.batch(step) for each in (plain, mirrored, moved))
         assert torch.equal(one.labels, other.labels) and torch.equal(one.labels, third.labels)
-        for image, turned in zip(one.images, other.images, strict=True):
+        for image, turned in zip(one.source, other.source, strict=True):
             assert torch.equal(image, turned) or torch.equal(image.flip(2), turned)
             changed += not torch.equal(image, turned)
-        for image, shifted in zip(one.images, third.images, strict=True):
+        for image, shifted in zip(one.source, third.source, strict=True):
             around = F.pad(image[None], (2, 2, 2, 2), mode="reflect")[0]
             found = [around[:, row : row + 9, column : column + 11] for row in range(5) for column in range(5)]
             assert any(torch.equal(shifted, part) for part in found)
@@ -220,7 +220,7 @@ def test_training_mirrors_or_moves_images_only_if_asked():
 def test_the_loss_is_the_cross_entropy_of_the_labels(smoothing):
     task = prepared(label_smoothing=smoothing)
     model, batch = task.build().eval(), task.batch(0)
-    loss, gains = task.loss(model, batch), model(batch.images).log_softmax(-1)
+    loss, gains = task.loss(model, batch), model(batch.source).log_softmax(-1)
     picked = gains[torch.arange(7), batch.labels]
     torch.testing.assert_close(loss.total, -((1 - smoothing) * picked + smoothing * gains.mean(-1)).mean())
     assert loss.count == 7

@@ -17,7 +17,7 @@ __all__ = ["TASKS", "load_task"]
 
 TASKS = {
     "translate": "saccade.tasks.translate:TRANSLATE",
-    "classify-text": "saccade.tasks.classify_text:ClassifyText",
+    "classify-text": "saccade.tasks.classify_text:CLASSIFY_TEXT",
     "transcribe": "saccade.tasks.transcribe:TRANSCRIBE",
     "classify-image": "saccade.tasks.classify_image:CLASSIFY_IMAGE",
     "glimpse": "saccade.tasks.glimpse:GLIMPSE",

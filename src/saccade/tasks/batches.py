@@ -1,4 +1,4 @@
-"""From examples to batches: examples of like length together, each batch a function of its step."""
+"""Batches of examples of like length, each a function of its step."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
@@ -15,21 +15,21 @@ from saccade.train.randomness import derive, generator
 
 __all__ = ["POOL", "Cache", "Sampler", "Sized", "by_length", "in_batches", "rectangle"]
 
-_LOOKED_AT = 1000  # examples whose sizes say how many make a batch
+_LOOKED_AT = 1000  # examples whose mean size decides how many make a batch
 POOL = 16
-"""Batches that are sorted by length together: enough for little padding, few enough to stay random."""
+"""Batches of a pool: enough for little padding, few enough to stay random."""
 
 
 class Sized(Protocol):
-    """An example, as far as batches of it go."""
+    """An example with a size."""
 
     @property
     def size(self) -> int:
-        """How much of a batch it takes: its tokens, or frames."""
+        """Its tokens or frames in a batch."""
 
     @property
     def order(self) -> Any:
-        """What examples are sorted by within a stretch: first of all their size."""
+        """Sort key within a pool, the size first."""
 
 
 E = TypeVar("E", bound=Sized)
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 def by_length(sizes: Sequence[int], batch_tokens: int) -> list[list[int]]:
-    """Group indices so that a group is of like sizes and takes at most `batch_tokens` when padded, or is a single one.
+    """Group indices by size, with at most `batch_tokens` a padded group, or one index.
 
     >>> by_length([9, 2, 2, 3], 6)
     [[1, 2], [3], [0]]
@@ -51,31 +51,33 @@ def by_length(sizes: Sequence[int], batch_tokens: int) -> list[list[int]]:
     return groups
 
 
-def in_batches(sizes: Sequence[int], most: int, work: Callable[[list[int]], Sequence[T]]) -> list[T]:
-    """Return what work makes of all indices, done for groups of like sizes, in the order of the indices.
+def in_batches(sizes: Sequence[int], batch_tokens: int, work: Callable[[list[int]], Sequence[T]]) -> list[T]:
+    """Return a result for each index, in order, computed in groups of like sizes.
 
     Args:
         sizes: of the examples.
-        most: the size of a group, padding included; see `by_length`.
+        batch_tokens: size of a group, padding included, see `by_length`.
         work: from the indices of a group to a result each.
 
     Example:
-        >>> in_batches([9, 2, 2, 3], 6, lambda places: [10 * place for place in places])
+        >>> in_batches([9, 2, 2, 3], 6, lambda indices: [10 * index for index in indices])
         [0, 10, 20, 30]
     """
-    found: dict[int, T] = {}
-    for places in by_length(sizes, most):
-        found.update(zip(places, work(places), strict=True))
-    return [found[place] for place in range(len(sizes))]
+    results: dict[int, T] = {}
+    for indices in by_length(sizes, batch_tokens):
+        results.update(zip(indices, work(indices), strict=True))
+    return [results[index] for index in range(len(sizes))]
 
 
 class Cache(Generic[T]):
-    """What was made of indices, kept in memory until it takes so many bytes; anything else is made again each time.
+    """A function of an index that keeps results up to a number of bytes.
+
+    Further results are computed again each time.
 
     Args:
-        make: makes it.
-        most: bytes.
-        nbytes: how many one takes.
+        make: the function.
+        limit: bytes of all results.
+        nbytes: bytes of a result.
 
     Example:
         >>> cache = Cache(lambda index: [index], 2, lambda item: 1)
@@ -83,20 +85,20 @@ class Cache(Generic[T]):
         (True, True, False)
     """
 
-    def __init__(self, make: Callable[[int], T], most: int, nbytes: Callable[[T], int]) -> None:
-        self._make, self._left, self._nbytes, self._found = make, most, nbytes, dict[int, T]()
+    def __init__(self, make: Callable[[int], T], limit: int, nbytes: Callable[[T], int]) -> None:
+        self._make, self._left, self._nbytes, self._results = make, limit, nbytes, dict[int, T]()
         self._lock = Lock()
 
     def get(self, index: int) -> T:
-        """Return what is made of an index."""
-        if index in self._found:
-            return self._found[index]
+        """Return the result of an index."""
+        if index in self._results:
+            return self._results[index]
         made = self._make(index)
         size = self._nbytes(made)
-        with self._lock:  # several threads may make things beside one another
-            if size <= self._left and index not in self._found:
+        with self._lock:  # threads may compute results at once
+            if size <= self._left and index not in self._results:
                 self._left -= size
-                self._found[index] = made
+                self._results[index] = made
         return made
 
 
@@ -104,18 +106,18 @@ class _Last(Generic[T]):
     """A function of a number that remembers its last few results."""
 
     def __init__(self, make: Callable[[int], T], count: int) -> None:
-        self._make, self._count, self._found = make, count, dict[int, T]()
+        self._make, self._count, self._results = make, count, dict[int, T]()
 
     def __call__(self, number: int) -> T:
-        if number not in self._found:
-            while len(self._found) >= self._count:
-                del self._found[next(iter(self._found))]
-            self._found[number] = self._make(number)
-        return self._found[number]
+        if number not in self._results:
+            while len(self._results) >= self._count:
+                del self._results[next(iter(self._results))]
+            self._results[number] = self._make(number)
+        return self._results[number]
 
 
 def rectangle(rows: Sequence[Sequence[int]]) -> Tensor:
-    """Return rows of ids as one tensor `(rows, longest)`, padded by 0 behind their ends.
+    """Return rows of ids as one tensor `(rows, longest)`, padded by 0.
 
     >>> rectangle([[7, 8], [9]])
     tensor([[7, 8],
@@ -129,19 +131,20 @@ def rectangle(rows: Sequence[Sequence[int]]) -> Tensor:
 
 
 class Sampler(Generic[E]):
-    """The training batches, in any order: batch n is the same whoever asks, and whatever was asked for before.
+    """Training batches in any order: a batch is a function of its step.
 
-    Examples come in an endless row: of a finite corpus, one random order after another. A stretch of the row that has
-    the tokens of 16 batches is sorted by length and cut into 16, of about as many tokens each, in random order.
+    Examples come in an endless row. That of a finite corpus is one random order after another. A pool, a stretch of the
+    row with the tokens of 16 batches, is sorted by length and cut into 16 batches of about as many tokens each. These
+    come in random order.
 
     Args:
-        encode: the examples at some indices of the training split that can be trained on: one at the least.
-        size: how many indices there are, None where they are endless.
-        batch_tokens: tokens a batch, about.
+        encode: from indices of the training split to the examples that can be trained on, one or more.
+        size: number of indices, or None if they are endless.
+        batch_tokens: approximate tokens of a batch.
         seed: of the run.
-        count: the tokens of the examples at some indices, where that is known without making them: the first look at
-            the data then holds no images.
-        order: the indices of an epoch, each once, as a generator draws them; None: as `torch.randperm` does.
+        count: from indices to the tokens of their examples, if it needs no examples. Then the sampler decodes no images
+            before its first batch.
+        order: from a generator to the indices of an epoch. Default: `torch.randperm`.
     """
 
     def __init__(
@@ -165,20 +168,20 @@ class Sampler(Generic[E]):
         return self._pools(step // POOL)[step % POOL]
 
     def _pool(self, number: int) -> list[list[E]]:
-        """One stretch of the row, sorted and cut into batches in random order."""
+        """Return a stretch of the row, sorted and cut into batches in random order."""
         first = number * self.pool_examples
-        found = self.encode([self._index(place) for place in range(first, first + self.pool_examples)])
-        found = found * -(-POOL // len(found)) if len(found) < POOL else found  # one a batch at the least
-        found = sorted(found, key=lambda example: example.order)
-        groups = _cut([example.size for example in found])
+        pool = self.encode([self._index(position) for position in range(first, first + self.pool_examples)])
+        pool = pool * -(-POOL // len(pool)) if len(pool) < POOL else pool  # each batch has an example
+        pool = sorted(pool, key=lambda example: example.order)
+        groups = _cut([example.size for example in pool])
         order = torch.randperm(POOL, generator=generator(self.seed, "pool", number)).tolist()
-        return [[found[index] for index in groups[place]] for place in order]
+        return [[pool[index] for index in groups[group]] for group in order]
 
-    def _index(self, place: int) -> int:
-        """Which example is at a place of the endless row."""
+    def _index(self, position: int) -> int:
+        """Return the index of the example at a position of the endless row."""
         if self.size is None:
-            return derive(self.seed, "stream") % 2**32 + place
-        epoch, offset = divmod(place, self.size)
+            return derive(self.seed, "stream") % 2**32 + position
+        epoch, offset = divmod(position, self.size)
         return int(self._orders(epoch)[offset])
 
     def _order(self, epoch: int) -> Tensor:
@@ -188,11 +191,11 @@ class Sampler(Generic[E]):
 
 
 def _cut(sizes: Sequence[int]) -> list[list[int]]:
-    """Cut sorted sizes, 16 or more, into exactly 16 groups, the largest of which takes as few tokens as can be."""
+    """Cut sorted sizes into 16 groups with the smallest maximum of tokens."""
     candidates = range(max(sizes), sum(sizes) + 1)
     budget = candidates[bisect_left(candidates, True, key=lambda tokens: len(by_length(sizes, tokens)) <= POOL)]
     groups = by_length(sizes, budget)
     while len(groups) < POOL:
-        longest = groups.pop(max(range(len(groups)), key=lambda place: len(groups[place])))
+        longest = groups.pop(max(range(len(groups)), key=lambda group: len(groups[group])))
         groups += [longest[: len(longest) // 2], longest[len(longest) // 2 :]]
     return groups

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from torch import nn
-
 from saccade._definitions.checks import in_ranges
 from saccade.data.dataset import no_such_data
 from saccade.data.splits import SplitNames, SplitOptions
 from saccade.errors import ArgumentError
+from saccade.models.checks import below_one
 from saccade.tasks.image.dataset import Dataset, pixels, refuse_size
 from saccade.tasks.image.images import SUFFIXES, Pixels
 from saccade.tasks.image.labelled import LabelledImages
@@ -21,7 +20,6 @@ from saccade.tasks.labels.ranked import Ranked
 from saccade.tasks.labels.ranking import Ranking, probabilities
 from saccade.tasks.labels.ranks import HEADLINE, Ranks
 from saccade.tasks.labels.request import EvalRequest, Request
-from saccade.tasks.request import completed
 from saccade.tasks.task import Task
 from saccade.train.task import Form, Unreadable
 
@@ -58,8 +56,7 @@ class Options(SplitOptions):
         in_ranges(self, (("batch_size", 1, 1_000_000), ("shift", 0, 1000)))
         if self.size is not None and not 8 <= self.size <= 1024:
             raise ArgumentError(f"--size: expected a number of pixels from 8 to 1024, got {self.size}")
-        if not 0 <= self.label_smoothing < 1:
-            raise ArgumentError(f"--label-smoothing: expected 0 <= label smoothing < 1, got {self.label_smoothing}")
+        below_one(self, "label_smoothing")
 
 
 def open_images(data: str, size: int | None = None, objects: Any = None, names: SplitNames | None = None) -> Dataset:
@@ -120,20 +117,17 @@ class ImageAnswer(Ranked):
 class ImageRanks(Ranks):
     """Predictor of classes of images."""
 
-    def check(self, model: nn.Module, request: Any) -> None:
-        """Reject more answers than labels, an unknown label, and attention of a model without it."""
-        if isinstance(request, LookRequest):
-            request.check(model, self.codec.labels)
-        else:
-            super().check(model, request)
+    look = LookRequest
 
-    def answer(
-        self, model: Any, inputs: Sequence[Pixels | Unreadable], request: Any, form: Form = "lines"
+    def check_look(self, model: Any, look: LookRequest) -> None:
+        """Reject an unknown label, and attention of a model without it."""
+        look.check(model, self.codec.labels)
+
+    def describe(
+        self, model: Any, inputs: Sequence[Pixels | Unreadable], count: int, form: Form, look: LookRequest
     ) -> list[ImageAnswer]:
-        """Classify images."""
-        look = request if isinstance(request, LookRequest) else None
-        count = 1 if look else completed(Request, request).nbest
-        return [self._answer(model, image, count, look or LookRequest(), form) for image in inputs]
+        """Return the classes of images."""
+        return [self._answer(model, image, count, look, form) for image in inputs]
 
     def _answer(self, model: Any, image: Pixels | Unreadable, count: int, look: LookRequest, form: Form) -> ImageAnswer:
         if isinstance(image, Unreadable):

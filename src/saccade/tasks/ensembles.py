@@ -1,4 +1,4 @@
-"""Several runs as one: what keeps them apart, the mean of what they believe, and all that they look at."""
+"""Ensembles of runs: checks, the mean of probabilities, and attention."""
 
 import math
 from abc import abstractmethod
@@ -11,39 +11,45 @@ from torch import Tensor
 from saccade.errors import ArgumentError
 from saccade.models.answerer import Looked
 
-__all__ = ["Looking", "check_alike", "check_drawn", "mean_log_probs"]
+__all__ = ["Looking", "check_alike", "check_drawn", "mean_log_probs", "shortest_texts"]
 
-_OF_ONE = ("jacobian", "grad-cam")  # ways of drawing that ask for a model's own layers
+_OF_ONE = ("jacobian", "grad-cam")  # pictures of the layers of one model
 
 
 def check_alike(task: Any, others: Sequence[Any], parts: Callable[[Any], Mapping[str, tuple[object, str]]]) -> None:
-    """Refuse runs of another task, or of which a part that all have to share is another.
+    """Reject runs of another task, or with another part that all have to share.
 
     Args:
-        task: the first run's.
+        task: that of the first run.
         others: the other runs (`saccade.train.trained.Trained`).
-        parts: of a task: what has to be the same, by what it is called, and how another one is described.
+        parts: from a task to the parts to share by name, with a description of a different one.
 
     Raises:
-        ArgumentError: naming the first run that does not fit, and what differs.
+        ArgumentError: naming the first run that does not fit, and the part.
     """
-    own = parts(task)
+    shared = parts(task)
     for other in others:
         where = f"--ensemble {other.run.folder}"
         if other.task.name != task.name:
             raise ArgumentError(f"{where}: expected a run of {task.name}, got one of {other.task.name}")
-        for what, (found, described) in parts(other.task).items():
-            if found != own[what][0]:
-                raise ArgumentError(f"{where}: expected {what} of RUN, got {described}")
+        for name, (part, description) in parts(other.task).items():
+            if part != shared[name][0]:
+                raise ArgumentError(f"{where}: expected {name} of RUN, got {description}")
+
+
+def shortest_texts(job: Any, model: Any, others: Sequence[Any]) -> Any:
+    """Return the codec of an ensemble, with the least `max_length` of its members."""
+    lengths = [member.settings.max_length for member in (job, *(other.task for other in others))]
+    return job.changed(max_length=min(lengths)).codec
 
 
 def check_drawn(model: Any, by: str | None, *, attends: bool = True) -> None:
-    """Refuse pictures of several runs as one that show what moves the layers of one model.
+    """Reject pictures of the layers of one model, for an ensemble.
 
     Args:
-        model: one, or several as one.
-        by: what is to be drawn; None for what is usual.
-        attends: whether the model attends; of one that does not, what moves it is usual.
+        model: a model, or an ensemble.
+        by: kind of the picture, or None for the default.
+        attends: whether the model attends. The default picture of others is of one model.
 
     Raises:
         ArgumentError: naming the way out.
@@ -58,7 +64,7 @@ def check_drawn(model: Any, by: str | None, *, attends: bool = True) -> None:
 
 
 def mean_log_probs(logits: Sequence[Tensor]) -> Tensor:
-    """Return the logarithm of the mean of probabilities, given by the logits of each member.
+    """Return the logarithm of the mean of probabilities, from logits of members.
 
     >>> mean_log_probs([torch.tensor([0.0, 0.0]), torch.tensor([0.0, -torch.inf])]).exp()
     tensor([0.7500, 0.2500])
@@ -68,7 +74,7 @@ def mean_log_probs(logits: Sequence[Tensor]) -> Tensor:
 
 
 class Looking:
-    """What an ensemble looks at: wherever each member does, the reads of the first before those of the second.
+    """Attention of an ensemble: reads of the first member before those of the second.
 
     Example:
         >>> from saccade.models.ask_attend_and_answer import AskAttendAndAnswer, Options
@@ -88,34 +94,34 @@ class Looking:
 
     @property
     def attends(self) -> bool:
-        """Whether all members look at parts of their input, and say at which."""
+        """Whether all members attend."""
         return all(getattr(member, "attends", False) for member in self.members)
 
     @property
     def reading(self) -> str:
-        """What one of the reads is called."""
+        """Name of a read."""
         names = {getattr(member, "reading", "") for member in self.members}
         return names.pop() if len(names) == 1 else "read"
 
     def look(self, *source: Any) -> Looked:
-        """Return what all members make of some inputs, and what they looked at.
+        """Return the joint logits of some inputs, and the attention of all members.
 
-        There are no weights where the members' cells are of several sizes, and none of words where a member has none.
+        There are no weights if members have cells of several sizes, and none of words if a member has none.
 
         Args:
-            source: what members' `look` takes.
+            source: arguments of the `look` of members.
         """
-        found = [member.look(*source) for member in self.members]
-        logits = self.together([one.logits for one in found])
-        weights = [one.weights for one in found if one.weights is not None]
-        sizes = {(one.shape, each.shape[-1]) for one, each in zip(found, weights, strict=False)}
-        if len(weights) < len(found) or len(sizes) > 1:
+        looks = [member.look(*source) for member in self.members]
+        logits = self.together([look.logits for look in looks])
+        weights = [look.weights for look in looks if look.weights is not None]
+        sizes = {(look.shape, part.shape[-1]) for look, part in zip(looks, weights, strict=False)}
+        if len(weights) < len(looks) or len(sizes) > 1:
             return Looked(logits, None, None, None)
-        words = [one.words for one in found if one.words is not None]
-        called = torch.stack(words).mean(0) if len(words) == len(found) else None
-        return Looked(logits, torch.cat(weights, 1), found[0].shape, called)
+        words = [look.words for look in looks if look.words is not None]
+        mean = torch.stack(words).mean(0) if len(words) == len(looks) else None
+        return Looked(logits, torch.cat(weights, 1), looks[0].shape, mean)
 
     @staticmethod
     @abstractmethod
     def together(logits: Sequence[Tensor]) -> Tensor:
-        """Return what the members' logits are as one."""
+        """Return the logits of the ensemble from those of its members."""

@@ -1,4 +1,4 @@
-"""What is asked of a run beside its inputs: a dataclass for each verb, whose docstrings are the help."""
+"""Requests: options of the verbs "predict", "eval" and "look"."""
 
 import hashlib
 import os
@@ -11,16 +11,16 @@ __all__ = ["LookRequest", "changes", "completed", "results_name"]
 
 R = TypeVar("R")
 
-_LONGEST = 180  # bytes of a request in a file's name: systems take 255 in all
+_LONGEST = 180  # bytes of a request in a file name, of 255 that systems take
 
 
 @dataclass(frozen=True, kw_only=True)
 class LookRequest:
-    """How pictures are drawn: there is one way."""
+    """Options of pictures: none."""
 
 
 def completed(kind: type[R], request: Any) -> R:
-    """Return what another verb's request asks for as a request of a kind that has all its fields; None asks nothing.
+    """Return the request of another verb as one of a kind with all its fields.
 
     >>> from saccade.tasks.generate.request import EvalRequest, Request
     >>> completed(Request, EvalRequest(beam_size=5)).beam_size, completed(Request, None).nbest
@@ -31,12 +31,14 @@ def completed(kind: type[R], request: Any) -> R:
 
 def changes(request: Any) -> dict[str, Any]:
     """Return the options of a request that differ from their defaults."""
-    usual = asdict(type(request)())
-    return {name: value for name, value in asdict(request).items() if value != usual[name]}
+    defaults = asdict(type(request)())
+    return {name: value for name, value in asdict(request).items() if value != defaults[name]}
 
 
 def results_name(split: str, unusual: Mapping[str, Any], folder: Path) -> str:
-    """Return the name of a file of results, without suffix. Too many words become a hash.
+    """Return the name of a file of results, without suffix.
+
+    Too many words become a hash.
 
     >>> results_name("test", {"beam_size": 2}, Path("runs/a"))
     'results-test-beam-size-2'

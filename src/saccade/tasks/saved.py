@@ -1,9 +1,11 @@
-"""Reading back what a task saves in a run beside its weights."""
+"""Files that a task saves in a run beside its weights."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from safetensors import SafetensorError
 
 from saccade.errors import ArgumentError
 from saccade.train.files import read_json
@@ -11,25 +13,28 @@ from saccade.train.files import read_json
 __all__ = ["TOKENIZER", "labels_from", "reading", "whole_number"]
 
 TOKENIZER = "tokenizer.json"
-_MOST = 2**31  # beyond any length, rate or dimension
+_LARGEST = 2**31  # beyond any length, rate or dimension
 
 
 @contextmanager
-def reading(path: Path, what: str) -> Iterator[Any]:
-    """Give what a JSON file of a run says; whatever is wrong with it while the block reads it is one error.
+def reading(path: Path, what: str, load: Callable[[Path], Any] = read_json) -> Iterator[Any]:
+    """Give the content of a file of a run.
+
+    Its faults, and those that the block meets in it, become one error.
 
     Args:
         path: the file.
-        what: it holds, for the message.
+        what: its content, for the message.
+        load: from the path to the content.
 
     Raises:
         ArgumentError: naming the file.
     """
     try:
-        yield read_json(path)
+        yield load(path)
     except OSError as error:
         raise ArgumentError(f"{path}: expected {what} of this run, got {error.strerror or error}") from error
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, SafetensorError) as error:
         raise ArgumentError(f"{path}: expected {what} of this run, got {error}") from error
 
 
@@ -39,14 +44,14 @@ def whole_number(content: Mapping[str, Any], name: str) -> int:
     >>> whole_number({"longest_target": 9}, "longest_target")
     9
     """
-    found = content[name]
-    if type(found) is not int or not 0 < found < _MOST:
-        raise ValueError(f"{name} {found!r:.60}")
-    return found
+    number = content[name]
+    if type(number) is not int or not 0 < number < _LARGEST:
+        raise ValueError(f"{name} {number!r:.60}")
+    return number
 
 
 def labels_from(content: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the labels of a run, two at the least.
+    """Return the labels of a run, two or more.
 
     >>> labels_from({"labels": ["bad", "good"]})
     ('bad', 'good')

@@ -1,4 +1,4 @@
-"""One stream of answers for whoever asks: lines in, answers out, in order and in constant memory."""
+"""A stream of answers to lines, in order and in constant memory."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -15,20 +15,20 @@ A = TypeVar("A")
 
 
 def texts(inputs: str | Path | Iterable[Any]) -> Iterator[str]:
-    """Give a text or a path that somebody hands over from Python, or several, as lines.
+    """Give texts or paths of a Python caller as lines.
 
     Raises:
-        ArgumentError: if it is something else.
+        ArgumentError: for anything else.
 
     Example:
         >>> list(texts("one")), list(texts(["one", Path("two.png")]))
         (['one'], ['one', 'two.png'])
     """
     several = [inputs] if isinstance(inputs, str | Path) or not isinstance(inputs, Iterable) else inputs
-    for each in several:
-        if not isinstance(each, str | Path):
-            raise ArgumentError(f"inputs: expected a text or a path, or several, got {type(each).__name__}")
-        yield str(each)
+    for line in several:
+        if not isinstance(line, str | Path):
+            raise ArgumentError(f"inputs: expected a text or a path, or several, got {type(line).__name__}")
+        yield str(line)
 
 
 def stream(
@@ -41,15 +41,15 @@ def stream(
 ) -> Iterator[A]:
     """Answer lines as they come.
 
-    A line that cannot be read is said, and answered as `Unreadable`; the others are answered, and the end is
-    an error. Where it is the only one, and was not typed, the error says what is wrong with it.
+    A line that cannot be read has a note, and an answer as `Unreadable`. The stream goes on, and ends with an error.
+    The error of a single line that was not typed tells its fault.
 
     Args:
         read: from a line and its number, from 1 on, to an input.
         answer: from inputs to their answers.
-        lines: what is asked.
-        ahead: how many are read, at most, before the first of them is answered.
-        typed: whether somebody types them, who types the next one when the last one is answered.
+        lines: the lines.
+        ahead: lines that are read at most before the first of them is answered.
+        typed: whether a user types the next line after the answer to the last one.
 
     Raises:
         ArgumentError: if a line could not be read.
@@ -58,8 +58,8 @@ def stream(
         >>> list(stream(lambda line, number: int(line), lambda inputs: [i + 1 for i in inputs], ["1", "2", "3"], 2))
         [2, 3, 4]
     """
-    found, number, failed = enumerate(_inputs(read, lines, typed), 1), 0, 0
-    while block := list(islice(found, ahead)):
+    inputs, number, failed = enumerate(_inputs(read, lines, typed), 1), 0, 0
+    while block := list(islice(inputs, ahead)):
         yield from answer([item for _, item in block])
         number = block[-1][0]
         failed += sum(isinstance(item, Unreadable) for _, item in block)
@@ -74,7 +74,7 @@ def _inputs(read: Callable[[str, int], Any], lines: Iterable[str], typed: bool) 
         try:
             yield read(line, number)
         except SaccadeError as error:
-            if number == 1 and not typed:  # only then the next one is waited for
+            if number == 1 and not typed:  # else this would wait for the next line
                 pending = list(islice(remaining, 1))
                 if not pending:
                     raise

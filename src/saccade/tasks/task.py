@@ -18,7 +18,18 @@ from saccade.tasks.batches import Sampler
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.stream import texts
 from saccade.train.notes import say
-from saccade.train.task import Answer, Baseline, Evaluation, Example, Form, Loss, Suited, model_class, recipe
+from saccade.train.task import (
+    Answer,
+    Baseline,
+    Evaluation,
+    Example,
+    Form,
+    Loss,
+    Suited,
+    model_class,
+    options_class,
+    recipe,
+)
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
@@ -192,6 +203,10 @@ class Task:
     def suited(self, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
         """Return the recipe for data that are not built in."""
         return self.suit(self, model, given, objects)
+
+    def rows(self, model: str, given: Mapping[str, Any], objects: Any) -> Lazy[Any]:
+        """Return the data for `suit`, by the options that are given and the defaults of all others."""
+        return self._opened(options_class(self, model, checked=False)(**given), objects)
 
     def prepare(self, options: Any, objects: Any = None) -> "Job":
         """Open the data and fit the codec."""

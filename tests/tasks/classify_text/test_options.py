@@ -1,13 +1,17 @@
-from dataclasses import fields
+"""Options of text classification, and recipes of sentences and of documents."""
+
+import json
 
 import pytest
 
 from saccade import runs
 from saccade.errors import ArgumentError
-from saccade.tasks.classify_text import ClassifyText
-from saccade.tasks.classify_text.options import RECIPES, REQUESTS, Options
-from saccade.tasks.labels.request import Request
+from saccade.tasks.classify_text import CLASSIFY_TEXT
+from saccade.tasks.classify_text.options import LONG, RECIPES, Options, suited
 from tiers import every
+
+#: Training texts of published runs, and the median of their words.
+PUBLISHED = {"SST-2": (6920, 19), "SST-5": (8544, 19), "MR": (9596, 21), "SUBJ": (9000, 23), "TREC": (5178, 10)}
 
 
 @every(
@@ -25,7 +29,7 @@ from tiers import every
         ("freeze_vectors", True),
     ],
 )
-def test_what_means_nothing_is_refused_by_name(name, value):
+def test_meaningless_options_are_rejected_by_name(name, value):
     with pytest.raises(ArgumentError, match=f"^--{name.replace('_', '-')}: expected ") as error:
         Options(**{name: value})
     assert "\n" not in str(error.value)
@@ -36,15 +40,42 @@ def test_the_least_and_the_most_are_taken():
     assert Options(vectors="a", freeze_vectors=True).freeze_vectors
 
 
-@every("model", ClassifyText.models)
-def test_recipes_suit_every_model_and_options_win(model):
-    for data in ("reviews", "some/file.tsv"):
-        recipe = RECIPES["reviews" if data == "reviews" else "files"]
-        found = runs.options(ClassifyText, data, model, {})
-        known = {field.name for field in fields(found)}
-        assert recipe.keys() <= known | {"dropout", "word_dropout"} and found.max_steps == recipe["max_steps"]
-        assert runs.options(ClassifyText, data, model, {"max_steps": 7}).max_steps == 7
+@every("model", CLASSIFY_TEXT.models)
+def test_sentences_have_the_recipe_for_files(model):
+    assert all(suited(*sizes, model) == ({}, "") for sizes in PUBLISHED.values())
 
 
-def test_the_shell_asks_for_classes():
-    assert REQUESTS["predict"] is Request and issubclass(Request, REQUESTS["eval"])
+@every("model", CLASSIFY_TEXT.models)
+def test_of_documents_more_is_read_in_epochs(model):
+    options, reason = suited(832, 650, model)
+    assert options["max_length"] >= 2 * 650 and options["validation_steps"] == 50 == options["checkpoint_steps"]
+    assert options["max_steps"] == 680 and reason.startswith("832 long texts, of 650 words in the median: ")
+    assert ("--ngrams 2" in reason) == (model == "sum")
+    large, _ = suited(100_000, 4000, model)
+    assert large["max_steps"] == 250_000 and large["validation_steps"] == 12_500  # words that are not read do not count
+
+
+def documents(folder, words):
+    folder.mkdir()
+    for split, count in (("train", 12), ("dev", 2), ("test", 2)):
+        rows = [f"{['fine', 'dull'][n % 2]} {'film ' * words}\t{n % 2}\n" for n in range(count)]
+        (folder / f"{split}.tsv").write_text("".join(rows))
+    return folder
+
+
+def test_the_recipe_follows_from_the_data_and_is_saved(tmp_path, capsys):
+    tiny = {"embedding_dim": 4, "max_steps": 1, "validation_steps": 1, "checkpoint_steps": 1, "device": "cpu"}
+    for words, long in ((LONG - 3, False), (LONG + 1, True)):
+        data, folder = documents(tmp_path / f"of-{words}", words), tmp_path / f"run-{words}"
+        runs.train("classify-text", data=data, model="sum", run=folder, **tiny)
+        config = json.loads((folder / "config.json").read_text())
+        assert (config["options"]["max_length"] == 2000) == long == (config["options"]["ngrams"] == 2)
+        assert ("12 long texts, of 202 words in the median" in capsys.readouterr().err) == long
+        assert config["options"]["embedding_dim"] == 4  # options win
+
+
+def test_documents_add_to_the_recipe_for_files(tmp_path):
+    data = str(documents(tmp_path / "data", LONG))
+    recipe = CLASSIFY_TEXT.suited("sum", {"data": data})
+    assert recipe.options["learning_rate"] == RECIPES["files"]["learning_rate"]
+    assert recipe.options["reduction"] == "root" and recipe.data.get().size("train") == 12

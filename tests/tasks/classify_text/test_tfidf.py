@@ -1,4 +1,4 @@
-"""Logistic regression on TF-IDF: what it takes for words, bounds, and data from which nothing can be learned."""
+"""Logistic regression on TF-IDF: words, bounds, and data without signal."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_an_ideograph_is_a_word_and_a_letter_is_none():
 
 
 def test_words_and_weights_are_bounded(monkeypatch):
-    monkeypatch.setattr(tfidf, "_NUMBERS", 9)
+    monkeypatch.setattr(tfidf, "_COEFFICIENTS", 9)
     model = tfidf.fit(TEXTS, THREE, 3)
     assert model.pipeline[-1].coef_.shape == (3, 3)
     assert words(model) <= {"film", "dull", "cast", "fine", "story", "the", "is"}
@@ -48,7 +48,7 @@ def test_without_signal_the_most_frequent_class_wins(texts, labels):
     assert tfidf.fit(texts, labels, 2).predict(["fine", "a"]) == [1, 1]
 
 
-def test_a_class_that_no_text_has_is_never_the_answer():
+def test_a_class_without_texts_is_never_predicted():
     model = tfidf.fit(TEXTS, [2 * label for label in TWO], 3)
     assert set(model.predict(TEXTS)) == {0, 2}
 

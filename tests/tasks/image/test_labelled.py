@@ -35,9 +35,9 @@ def test_an_unknown_label_is_rejected():
 
 def test_images_are_floats_in_0_to_1():
     whole = SHAPES.collate(SAMPLES)
-    assert whole.images.shape == (7, 3, 32, 32) and whole.images.dtype == torch.float32
-    assert torch.equal((whole.images * 255).round().byte(), torch.stack([sample.image for sample in SAMPLES]))
-    assert torch.equal(whole.images, batch(5).images)
+    assert whole.source.shape == (7, 3, 32, 32) and whole.source.dtype == torch.float32
+    assert torch.equal((whole.source * 255).round().byte(), torch.stack([sample.image for sample in SAMPLES]))
+    assert torch.equal(whole.source, batch(5).source)
 
 
 def test_a_batch_is_a_function_of_seed_and_step():
@@ -45,13 +45,13 @@ def test_a_batch_is_a_function_of_seed_and_step():
     first = batch(5, **ways)
     torch.manual_seed(123)
     again = batch(5, **ways)
-    assert torch.equal(first.images, again.images) and torch.equal(first.labels, again.labels)
-    assert not torch.equal(first.images, batch(6, **ways).images)
-    assert not torch.equal(first.images, batch(5, **ways, seed=2).images)
+    assert torch.equal(first.source, again.source) and torch.equal(first.labels, again.labels)
+    assert not torch.equal(first.source, batch(6, **ways).source)
+    assert not torch.equal(first.source, batch(5, **ways, seed=2).source)
 
 
 def test_mirroring_alone_leaves_or_mirrors_an_image():
-    for image, mirrored in zip(batch(5).images, batch(5, flip=True).images, strict=True):
+    for image, mirrored in zip(batch(5).source, batch(5, flip=True).source, strict=True):
         assert torch.equal(image, mirrored) or torch.equal(image.flip(2), mirrored)
 
 

@@ -17,11 +17,10 @@ from saccade.tasks.answer.data import scenes as questions_on_scenes
 from saccade.tasks.caption import codec as captions
 from saccade.tasks.caption import task as caption_task
 from saccade.tasks.caption.data import scenes as captioned_scenes
+from saccade.tasks.classify_text import codec as words
 from saccade.tasks.classify_text import task as text_task
-from saccade.tasks.classify_text import vocabulary as words
 from saccade.tasks.classify_text.data import reviews
 from saccade.tasks.glimpse import data as eyes
-from saccade.tasks.glimpse import task as eye_task
 from saccade.tasks.image import dataset as images
 from saccade.tasks.image import shapes
 from saccade.tasks.image.dataset import InMemory, Part
@@ -48,8 +47,8 @@ SHRUNK = (
     *((module, "_ENDLESS", LEARNED_FROM) for module in (text_task, speech_task, translation_task)),
     *((module, "_ENDLESS", LEARNED_FROM) for module in (caption_task, captions, question_task, questions_codec)),
     (memory_task, "_ENDLESS", LEARNED_FROM),
-    (ranks, "ENDLESS", LEARNED_FROM),
-    (eye_task, "ENDLESS", LEARNED_FROM),
+    (ranks.Ranks, "endless", LEARNED_FROM),
+    (text_task.TextRanks, "endless", LEARNED_FROM),
     (problems.Copy, "usual", 3),
     (captions.Captions, "limit", 12),  # models that learned nothing never end, and every word is drawn
     (eyes, "open_digits", lambda: few_digits()),

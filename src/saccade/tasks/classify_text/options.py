@@ -1,4 +1,4 @@
-"""What can be said about a run that classifies texts, and the defaults that suit each data set."""
+"""Options of text classification, and recipes of data and of models."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -6,12 +6,11 @@ from typing import Any
 from saccade._definitions.checks import in_ranges
 from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
-from saccade.tasks.classify_text.looking import LookRequest
-from saccade.tasks.labels.request import EvalRequest, Request
+from saccade.models.checks import below_one
 
-__all__ = ["RECIPES", "REQUESTS", "Options"]
+__all__ = ["LONG", "RECIPES", "Options", "suited"]
 
-#: Found by training, see docs/results.md; the models have recipes of their own beside these.
+#: Chosen by training, see docs/results.md. Models have recipes of their own beside these.
 RECIPES: dict[str, dict[str, Any]] = {
     "reviews": {
         "batch_tokens": 600,
@@ -23,9 +22,9 @@ RECIPES: dict[str, dict[str, Any]] = {
         "dropout": 0.1,
         "word_dropout": 0.0,
     },
-    # Found on the 6,920 sentences of SST-2, an epoch of which takes 140 steps, by their validation split: a rate of
-    # 1e-3 takes more steps and ended lower; dropping a third of the words in a tenth's place,
-    # and a decay of weights, made no difference beyond chance.
+    # Chosen on the validation split of SST-2, whose 6,920 sentences take 140 steps an epoch. A rate of 1e-3 takes more
+    # steps and ends lower. To drop a third of the words instead of a tenth made no difference beyond chance, nor did
+    # weight decay.
     "files": {
         "batch_tokens": 1000,
         "warmup_steps": 50,
@@ -39,6 +38,14 @@ RECIPES: dict[str, dict[str, Any]] = {
         "threads": 1,
     },
 }
+LONG = 200
+"""Least median length of documents, in words. Shorter texts are sentences."""
+
+_READ, _BATCH = 2_000, 8_000  # words of a document that are read, and words of a batch
+_EPOCHS, _PATIENCE = 10, 4
+
+#: Chosen on validation, see docs/results.md: the sum over the root of the length, with pairs of words.
+_DOCUMENTS: dict[str, dict[str, Any]] = {"sum": {"ngrams": 2, "embedding_dim": 16, "reduction": "root"}}
 _RANGES = (
     ("batch_tokens", 1, 10_000_000),
     ("vocabulary_size", 5, 10_000_000),  # 4 special ids, and a word
@@ -49,7 +56,7 @@ _RANGES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options(SplitOptions):
-    """The options of every run that classifies texts, whatever its model.
+    """Options of all runs that classify texts.
 
     >>> Options(min_count=2).vocabulary_size
     30000
@@ -80,15 +87,45 @@ class Options(SplitOptions):
     """Probability that is spread evenly over all labels."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
         SplitOptions.__post_init__(self)
         in_ranges(self, _RANGES)
-        if not 0 <= self.label_smoothing < 1:
-            raise ArgumentError(f"--label-smoothing: expected 0 <= label smoothing < 1, got {self.label_smoothing}")
+        below_one(self, "label_smoothing")
         if self.vectors == "":
             raise ArgumentError("--vectors: expected a file, got an empty name")
         if self.freeze_vectors and self.vectors is None:
             raise ArgumentError("--freeze-vectors: expected only with --vectors, got none to leave as they are")
 
 
-REQUESTS: dict[str, type] = {"predict": Request, "eval": EvalRequest, "look": LookRequest}
+def suited(count: int, median_length: float, model: str) -> tuple[dict[str, Any], str]:
+    """Return options beside the recipe for files, and the reason in one line.
+
+    Sentences have none. Of documents more is read, in larger batches, and a sum takes pairs of words too. An epoch of
+    few documents is few steps, so validations and the budget are counted in epochs.
+
+    Args:
+        count: number of training texts.
+        median_length: of their words.
+        model: its name.
+
+    Example:
+        >>> suited(6920, 19, "sum")
+        ({}, '')
+        >>> options, reason = suited(832, 650, "fixed")
+        >>> reason.partition(":")[0]
+        '832 long texts, of 650 words in the median'
+    """
+    if median_length < LONG:
+        return {}, ""
+    epoch = max(1, round(count * min(median_length, _READ) / _BATCH))
+    steps = max(50, epoch // 2)
+    options: dict[str, Any] = {
+        "max_length": _READ,
+        "batch_tokens": _BATCH,
+        "max_steps": max(12 * steps, _EPOCHS * epoch),
+        "validation_steps": steps,
+        "checkpoint_steps": steps,
+        "patience": _PATIENCE,
+        **_DOCUMENTS.get(model, {}),
+    }
+    defaults = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in options.items())
+    return options, f"{count:,} long texts, of {median_length:.0f} words in the median: defaults are {defaults}"

@@ -1,4 +1,4 @@
-"""Logistic regression on TF-IDF, by scikit-learn: what a classifier of texts has to beat."""
+"""Baseline of text classification: logistic regression on TF-IDF."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,22 +8,20 @@ import numpy as np
 
 from saccade.tasks.text.words import LONE
 
-__all__ = ["MOST", "Model", "fit"]
+__all__ = ["TEXTS", "Model", "fit"]
 
-MOST = 20_000  # training texts at most, which are learned from in seconds
-_STRENGTH = 10.0  # C: what the errors of all texts weigh beside the squares of the weights
-_WORDS, _NUMBERS = 50_000, 5_000_000  # words at most, and weights
+TEXTS = 20_000
+"""Training texts at most, which take seconds."""
+
+_STRENGTH = 10.0  # C, the weight of errors beside the squares of the coefficients
+_WORDS, _COEFFICIENTS = 50_000, 5_000_000  # at most
 _STEPS = 1000
-_WORD = f"[{LONE}]|[^\\W{LONE}]{{2,}}"  # TfidfVectorizer's own, two characters or more, but that an ideograph is a word
+_WORD = f"[{LONE}]|[^\\W{LONE}]{{2,}}"  # that of TfidfVectorizer, two characters or more, but an ideograph is a word
 
 
 @dataclass(frozen=True)
 class Model:
-    """What was learned.
-
-    Args:
-        pipeline: scikit-learn's, from texts to the numbers of classes.
-    """
+    """A pipeline of scikit-learn, from texts to the numbers of classes."""
 
     pipeline: Any
 
@@ -33,14 +31,14 @@ class Model:
 
 
 def fit(texts: Iterable[str], labels: Sequence[int], classes: int) -> Model:
-    """Learn from texts with their classes.
+    """Learn from texts.
 
-    Where all are of one class, or there is no word in them, the most frequent class is the answer to everything.
+    If all have one class, or none has a word, the most frequent class is predicted.
 
     Args:
         texts: the texts.
-        labels: the number of the class of each.
-        classes: how many there are.
+        labels: number of the class of each.
+        classes: number of classes.
 
     Example:
         >>> model = fit(["a fine film", "a dull film"], [1, 0], 2)
@@ -52,9 +50,9 @@ def fit(texts: Iterable[str], labels: Sequence[int], classes: int) -> Model:
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
-    most = min(_WORDS, max(1, _NUMBERS // (1 if classes == 2 else classes)))
-    words = TfidfVectorizer(token_pattern=_WORD, max_features=most)
-    read, learned = words.build_analyzer(), np.asarray(list(texts), object)
-    if len(set(labels)) < 2 or not any(read(text) for text in learned):
+    size = min(_WORDS, max(1, _COEFFICIENTS // (1 if classes == 2 else classes)))
+    words = TfidfVectorizer(token_pattern=_WORD, max_features=size)
+    cut, learned = words.build_analyzer(), np.asarray(list(texts), object)
+    if len(set(labels)) < 2 or not any(cut(text) for text in learned):
         return Model(DummyClassifier(strategy="most_frequent").fit(learned, labels))
     return Model(make_pipeline(words, LogisticRegression(C=_STRENGTH, max_iter=_STEPS)).fit(learned, labels))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from saccade._definitions.checks import in_ranges
 from saccade.errors import ArgumentError
+from saccade.models.checks import below_one
 
 __all__ = ["Options", "check_length_penalty"]
 
@@ -30,8 +31,7 @@ class Options:
     def __post_init__(self) -> None:
         in_ranges(self, (("beam_size", 1, 10_000),))
         check_length_penalty(self.length_penalty)
-        if not 0 <= self.label_smoothing < 1:
-            raise ArgumentError(f"--label-smoothing: expected 0 <= label smoothing < 1, got {self.label_smoothing}")
+        below_one(self, "label_smoothing")
 
 
 def check_length_penalty(alpha: float) -> None:

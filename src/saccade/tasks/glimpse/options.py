@@ -6,6 +6,7 @@ from typing import Any
 from saccade._definitions.checks import in_ranges
 from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
+from saccade.models.checks import below_one
 from saccade.tasks.labels import request as labels
 from saccade.tasks.request import LookRequest as PlainLookRequest
 
@@ -72,8 +73,7 @@ class Options(SplitOptions):
         in_ranges(self, (("batch_size", 1, 1_000_000), ("shift", 0, 1000), ("rollouts", 1, _MOST)))
         if self.size is not None and not 8 <= self.size <= 1024:
             raise ArgumentError(f"--size: expected a number of pixels from 8 to 1024, got {self.size}")
-        if not 0 <= self.label_smoothing < 1:
-            raise ArgumentError(f"--label-smoothing: expected 0 <= label smoothing < 1, got {self.label_smoothing}")
+        below_one(self, "label_smoothing")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from saccade.tasks.image.dataset import Example as Labelled
 from saccade.tasks.image.images import SUFFIXES, Pixels, image_of
 from saccade.tasks.image.labelled import LabelledImages, Sample
 from saccade.tasks.labels.metrics import HEADLINE, confusion
-from saccade.tasks.labels.ranks import ENDLESS, LEARNED
+from saccade.tasks.labels.ranks import Ranks
 from saccade.tasks.labels.request import check_count
 from saccade.tasks.request import completed
 from saccade.tasks.task import Task
@@ -178,7 +178,7 @@ class Glimpses:
     def baselines(self, data: Any, split: str) -> dict[str, Baseline]:
         """Measure the most frequent label."""
         targets = [data.example(split, index).label for index in range(data.size(split) or 0)]
-        learned = [example.label for example in training_sample(data, ENDLESS, LEARNED)]
+        learned = [example.label for example in training_sample(data, Ranks.endless, Ranks.learned)]
         return {"majority": self.codec.spelling.baseline(learned, targets, split)}
 
     def check(self, model: nn.Module, request: Any) -> None:

@@ -1,4 +1,4 @@
-"""Images with labels as a model reads them: labels, sizes, statistics of channels, and batches."""
+"""Labelled images: labels, sizes, statistics of channels, and batches."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -13,12 +13,13 @@ from saccade.tasks.image.dataset import Dataset, check_scaled, pixels, statistic
 from saccade.tasks.image.dataset import Example as Labelled
 from saccade.tasks.image.images import Pixels, encode_png, image_of
 from saccade.tasks.labels.ranking import label_numbers
+from saccade.tasks.labels.ranks import Batch
 from saccade.tasks.saved import labels_from, reading, whole_number
 from saccade.train.files import write_json
 from saccade.train.options import select
 from saccade.train.task import Example
 
-__all__ = ["Batch", "LabelledImages", "Sample"]
+__all__ = ["LabelledImages", "Sample"]
 
 _FILE, _SIZES = "labels.json", ("channels", "height", "width")
 
@@ -30,17 +31,6 @@ class Sample(NamedTuple):
     label: int | tuple[int, ...]
     size: int = 1
     order: int = 0
-
-
-class Batch(NamedTuple):
-    """Images `(batch, channels, height, width)`, float32 in [0, 1], and the numbers of their labels `(batch,)`."""
-
-    images: Tensor
-    labels: Tensor
-
-    def to(self, device: torch.device) -> "Batch":
-        """Return the batch on a device."""
-        return Batch(self.images.to(device), self.labels.to(device))
 
 
 @dataclass(frozen=True)
@@ -92,7 +82,10 @@ class LabelledImages:
         return [Sample(example.image, number) for example, number in zip(examples, numbers, strict=True)]
 
     def collate(self, samples: Sequence[Sample], step: int | None = None) -> Batch:
-        """Return a batch of images, mirrored and shifted at random in a training step."""
+        """Return images `(batch, channels, height, width)` in [0, 1] with labels.
+
+        They are float32. A training step mirrors and shifts them at random.
+        """
         images, options = torch.stack([sample.image for sample in samples]), self.options
         if step is not None:
             mirrored = getattr(options, "flip", False)

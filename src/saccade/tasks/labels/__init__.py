@@ -1,4 +1,4 @@
-"""Answers that are classes: probabilities, accuracy and F1, several models as one, whatever was read."""
+"""Predictions of classes: probabilities, metrics, baselines, and ensembles."""
 
 from saccade.tasks.labels.ensemble import Ensemble
 from saccade.tasks.labels.ranking import Ranking

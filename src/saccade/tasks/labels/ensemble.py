@@ -1,4 +1,4 @@
-"""Several classifiers as one, whose probabilities are the mean of theirs."""
+"""Ensembles of classifiers by the mean of their probabilities."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ __all__ = ["Ensemble"]
 
 
 class Ensemble(Looking, nn.Module):
-    r"""Classifiers of any kind that read the same and know the same labels, asked together.
+    r"""Classifiers of any kind with the same inputs and labels.
 
     .. math:: p(c \mid x) = \tfrac{1}{n} \textstyle\sum_k p_k(c \mid x)
 
@@ -33,7 +33,7 @@ class Ensemble(Looking, nn.Module):
         self.members = nn.ModuleList(members)
 
     def forward(self, *source: Any) -> Tensor:
-        """Return the log-probabilities of classes, `(batch, classes)`, of what all members read."""
+        """Return the log-probabilities of classes, `(batch, classes)`."""
         return mean_log_probs([member(*source) for member in self.members])
 
     @staticmethod
@@ -42,19 +42,19 @@ class Ensemble(Looking, nn.Module):
         return mean_log_probs(logits)
 
     def pooled(self, records: Sequence[tuple[str, AuxOutput]], source: Any) -> Tensor | None:
-        """What the queries of all members that attend took of each word, one member's after another's."""
+        """Return the attention of all queries of all members, in their order."""
         members: Sequence[Any] = list(self.members)
-        found = []
+        weights = []
         for number, member in enumerate(members):
-            front = f"members.{number}."
-            found.append(member.pooled([(name, aux) for name, aux in records if name.startswith(front)], source))
-        weights = [part for part in found if part is not None]
+            records_of = [(name, aux) for name, aux in records if name.startswith(f"members.{number}.")]
+            if (part := member.pooled(records_of, source)) is not None:
+                weights.append(part)
         return torch.cat(weights, 1) if weights else None
 
     def layers_attended(self, records: Sequence[tuple[str, AuxOutput]]) -> list[Tensor]:
-        """None: members have layers of their own, which are looked into one by one."""
+        """Return no layers: each member has its own, and is drawn alone."""
         return []
 
     def levels(self, records: Sequence[tuple[str, AuxOutput]], source: Any) -> None:
-        """Several models have no sentences in common."""
+        """Return None: members cut texts into sentences of their own."""
         return

@@ -1,6 +1,6 @@
-"""The classes of one input with their probabilities, the most probable first."""
+"""Classes of an input with their probabilities, the most probable first."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +14,10 @@ __all__ = ["Ranking", "label_numbers", "probabilities"]
 
 @dataclass(frozen=True)
 class Ranking:
-    r"""How probable each class is.
+    r"""Probabilities of classes.
 
     Args:
-        labels: their names.
+        labels: names of the classes.
         probabilities: `(labels,)`, float64 on the CPU.
 
     Example:
@@ -31,17 +31,17 @@ class Ranking:
 
     @property
     def order(self) -> list[int]:
-        """The numbers of the classes, the most probable first; of two that are as probable, the lower number."""
+        """Numbers of the classes, the most probable first, then the lower number."""
         return torch.argsort(self.probabilities, descending=True, stable=True).tolist()
 
     @property
     def best(self) -> int:
-        """The number of the most probable class."""
+        """Number of the most probable class."""
         return self.order[0]
 
     @property
     def title(self) -> str:
-        """The most probable class and its probability, for a picture's title."""
+        """The most probable class and its probability, for the title of a picture."""
         return f"{self.labels[self.best]} {float(self.probabilities[self.best]):.2f}"
 
     def lines(self, count: int) -> list[str]:
@@ -49,37 +49,35 @@ class Ranking:
         return [f"{self.labels[number]}\t{self.probabilities[number]:.4f}" for number in self.order[:count]]
 
     def to_json(self, count: int) -> dict[str, Any]:
-        """Return the most probable classes and the probabilities of all, as JSON has them."""
+        """Return the most probable classes and all probabilities as JSON."""
         rounded = [round(probability, 6) for probability in self.probabilities.tolist()]
         best = [{"label": self.labels[number], "probability": rounded[number]} for number in self.order[:count]]
         return {"answers": best, "probabilities": dict(zip(self.labels, rounded, strict=True))}
 
 
 def probabilities(logits: Tensor) -> Tensor:
-    """Return the probabilities of classes, float64 on the CPU, of logits `(..., classes)`."""
+    """Return the softmax of logits `(..., classes)`, float64 on the CPU."""
     return logits.double().softmax(-1).cpu()
 
 
-def label_numbers(labels: Sequence[str], found: Sequence[str], split: str) -> list[int]:
-    """Return the numbers of some labels.
+def label_numbers(labels: Sequence[str], targets: Sequence[str], split: str) -> list[int]:
+    """Return the numbers of the labels of some examples.
 
     Args:
-        labels: all labels of the run; a label's number is its place.
-        found: labels of examples.
-        split: the examples are of, for the message.
+        labels: all labels of the run. The number of a label is its index.
+        targets: labels of the examples.
+        split: of the examples, for the message.
 
     Raises:
-        ArgumentError: if one is none of the run's.
+        ArgumentError: for a label that the run does not have.
 
     Example:
         >>> label_numbers(["bad", "good"], ["good", "good"], "test")
         [1, 1]
     """
-    numbers: Mapping[str, int] = {label: number for number, label in enumerate(labels)}
-    for label in found:
+    numbers = {label: number for number, label in enumerate(labels)}
+    for label in targets:
         if label not in numbers:
-            known = ", ".join(labels)
-            raise ArgumentError(
-                f"--data: the label {label!r:.60} of the {split} split is none of the run's: {known:.80}"
-            )
-    return [numbers[label] for label in found]
+            wrong = f"the label {label!r:.60} of the {split} split is none of the run's"
+            raise ArgumentError(f"--data: {wrong}: {', '.join(labels):.80}")
+    return [numbers[label] for label in targets]

@@ -1,10 +1,12 @@
-"""Predictions that are classes: the loss, accuracy, the most frequent class as a baseline, and ensembles."""
+"""Predictor of classes: loss, metrics, a baseline, and ensembles."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade.data.dataset import training_sample
@@ -14,17 +16,25 @@ from saccade.tasks.labels.metrics import HEADLINE, confusion, measured
 from saccade.tasks.labels.ranking import label_numbers
 from saccade.tasks.labels.request import Request, check_count
 from saccade.tasks.request import completed
-from saccade.train.task import Baseline, Evaluation, Loss
+from saccade.train.task import Answer, Baseline, Evaluation, Form, Loss
 
-__all__ = ["HEADLINE", "Ranks"]
+__all__ = ["HEADLINE", "Batch", "Ranks"]
 
-ENDLESS, LEARNED = 500, 5_000
-"""Training examples whose labels are counted: of an endless split, and of others."""
+
+class Batch(NamedTuple):
+    """Inputs of a model with the numbers of their labels `(batch,)`."""
+
+    source: Any
+    labels: Tensor
+
+    def to(self, device: torch.device) -> "Batch":
+        """Return the batch on a device."""
+        return Batch(self.source.to(device), self.labels.to(device))
 
 
 @dataclass(frozen=True)
-class Ranks:
-    """Predictor of classes. A task defines `answer`.
+class Ranks(ABC):
+    """Predictor of classes. A task defines `check_look` and `describe`.
 
     Args:
         codec: with `labels`, and `label_smoothing` among its options.
@@ -32,15 +42,24 @@ class Ranks:
 
     codec: Any
 
-    def loss(self, model: nn.Module, batch: Any) -> Loss:
+    look: ClassVar[Any]
+    """Dataclass of the options of "look"."""
+
+    endless: ClassVar[int] = 500
+    """Training examples of an endless split for the baseline."""
+
+    learned: ClassVar[int] = 5_000
+    """Training examples of other splits for the baseline, at most."""
+
+    def loss(self, model: nn.Module, batch: Batch) -> Loss:
         """Return the cross-entropy of the labels."""
-        logits, smoothing = model(batch.images).float(), self.codec.options.label_smoothing
+        logits, smoothing = model(batch.source).float(), self.codec.options.label_smoothing
         return Loss(F.cross_entropy(logits, batch.labels, label_smoothing=smoothing), len(batch.labels))
 
     def predict(self, model: nn.Module, samples: Sequence[Any], request: Any) -> list[int]:
         """Return the number of the most probable class of each sample."""
         batch = self.codec.collate(samples).to(next(model.parameters()).device)
-        return model(batch.images).argmax(-1).tolist()  # type: ignore[no-any-return]
+        return model(batch.source).argmax(-1).tolist()  # type: ignore[no-any-return]
 
     def measure(
         self, model: nn.Module, predictions: Sequence[int], examples: Sequence[Any], request: Any
@@ -56,14 +75,31 @@ class Ranks:
         """Measure the most frequent label."""
         labels = self.codec.labels
         targets = [data.example(split, index).label for index in range(data.size(split) or 0)]
-        learned = [example.label for example in training_sample(data, ENDLESS, LEARNED)]
+        learned = [example.label for example in training_sample(data, self.endless, self.learned)]
         numbers = label_numbers(labels, learned, "train"), label_numbers(labels, targets, split)
         return {"majority": majority(*numbers, labels)}
 
     def check(self, model: nn.Module, request: Any) -> None:
-        """Reject more answers than there are labels."""
-        check_count(completed(Request, request), len(self.codec.labels))
+        """Reject more answers than labels, and pictures that the model does not have."""
+        if isinstance(request, self.look):
+            self.check_look(model, request)
+        else:
+            check_count(completed(Request, request), len(self.codec.labels))
+
+    def answer(self, model: Any, inputs: Sequence[Any], request: Any, form: Form = "lines") -> Sequence[Answer]:
+        """Classify inputs."""
+        if isinstance(request, self.look):
+            return self.describe(model, inputs, 1, form, request)
+        return self.describe(model, inputs, completed(Request, request).nbest, form, self.look())
 
     def ensemble(self, models: Sequence[nn.Module]) -> nn.Module:
-        """Return classifiers whose probabilities are averaged."""
+        """Return the mean of the probabilities of classifiers."""
         return Ensemble(models)
+
+    @abstractmethod
+    def check_look(self, model: Any, look: Any) -> None:
+        """Reject pictures that the model does not have."""
+
+    @abstractmethod
+    def describe(self, model: Any, inputs: Sequence[Any], count: int, form: Form, look: Any) -> Sequence[Answer]:
+        """Return an answer of `count` classes to each input."""

@@ -1,4 +1,4 @@
-"""How classes are answered when they are asked for; none of it is a property of a run."""
+"""Options of requests for classes. None is an option of a run."""
 
 from dataclasses import dataclass
 
@@ -9,12 +9,12 @@ __all__ = ["EvalRequest", "Request", "check_count"]
 
 @dataclass(frozen=True, kw_only=True)
 class EvalRequest:
-    """How a classifier is measured: there is one way."""
+    """Options of evaluations of a classifier: none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request(EvalRequest):
-    """How many classes are answered.
+    """Options of predictions of a classifier.
 
     >>> Request(nbest=2).nbest
     2
@@ -24,16 +24,15 @@ class Request(EvalRequest):
     """Classes per input, most probable first, each with its probability on its own line."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
         if self.nbest < 1:
             raise ArgumentError(f"--nbest: expected a number from 1 on, got {self.nbest}")
 
 
 def check_count(request: Request, labels: int) -> None:
-    """Refuse more classes than there are.
+    """Reject a request for more classes than there are.
 
     Raises:
-        ArgumentError: if that is what is asked for.
+        ArgumentError: naming the option.
     """
     if request.nbest > labels:
         raise ArgumentError(f"--nbest: expected at most {labels}, as many labels as there are, got {request.nbest}")

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
 
-from saccade.data.dataset import opened, sampled, spread
+from saccade.data.dataset import sampled, spread
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import Cache, Sampler
@@ -25,7 +24,7 @@ from saccade.tasks.transcribe.metrics import HEADLINE, baseline, measured
 from saccade.tasks.transcribe.options import RECIPES, REQUESTS, Options, Request, check_rescoring
 from saccade.tasks.transcribe.recipes import hear, smaller, suited
 from saccade.tasks.transcribe.transcription import Times, Transcription, alignments_of, moved, ranked_by_ctc
-from saccade.train.task import Baseline, Evaluation, Form, Loss, Suited, Unreadable, options_class
+from saccade.train.task import Baseline, Evaluation, Form, Loss, Suited, Unreadable
 
 __all__ = ["TRANSCRIBE", "Transcribes"]
 
@@ -132,7 +131,7 @@ def _open(options: Any, objects: Any) -> Corpus:
 
 def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
     """Recipe for the amount of speech, and one with a smaller model for few minutes."""
-    corpus = opened(objects, partial(_open, options_class(task, model, checked=False)(**given)))
+    corpus = task.rows(model, given, objects)
     options, reason = suited(hear(corpus.get()), task.recipe(model, given["data"]))
     less = smaller(options)
     return Suited(options, reason, corpus, less and Suited(*less, corpus))

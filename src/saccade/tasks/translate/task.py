@@ -2,17 +2,16 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from torch import nn
 
 from saccade.data.cleaning import LONGEST
-from saccade.data.dataset import opened, take, training_sample
+from saccade.data.dataset import take, training_sample
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import Sampler
-from saccade.tasks.ensembles import check_drawn
+from saccade.tasks.ensembles import check_drawn, shortest_texts
 from saccade.tasks.generate.generate import Output, best_texts
 from saccade.tasks.generate.predictor import Block, Generates, evaluate, shortest
 from saccade.tasks.looking import LookRequest
@@ -25,7 +24,7 @@ from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.tasks.translate.options import RECIPES, REQUESTS, Options, Request
 from saccade.tasks.translate.recipes import read, smaller, suited
 from saccade.tasks.translate.translation import Translation, described, replaced
-from saccade.train.task import Baseline, Evaluation, Form, Metric, Suited, options_class, recipes_of
+from saccade.train.task import Baseline, Evaluation, Form, Metric, Suited, recipes_of
 
 __all__ = ["TRANSLATE", "Translates"]
 
@@ -118,7 +117,7 @@ def _open(options: Any, objects: Any) -> Corpus:
 
 def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
     """Recipe for the number and length of pairs."""
-    corpus = opened(objects, partial(_open, options_class(task, model, checked=False)(**given)))
+    corpus = task.rows(model, given, objects)
     sizes, recipes = read(corpus.get()), recipes_of(task, model)
     less: Suited | None = None
     for options, reason in reversed(smaller(*sizes, recipes)):
@@ -143,9 +142,8 @@ def _sampler(job: Job) -> Sampler[Encoded]:
 
 def _joined(job: Job, model: nn.Module, others: Sequence[Any]) -> Pairs:
     """Codec of an ensemble, whose texts are as long as every member takes them."""
-    codec: Pairs = shortest(job, model, others)
-    lengths = [job.settings.max_length, *(other.task.settings.max_length for other in others)]
-    return replace(codec, options=replace(codec.options, max_length=min(lengths)))
+    codec: Pairs = replace(shortest(job, model, others), options=shortest_texts(job, model, others).options)
+    return codec
 
 
 TRANSLATE = Task(

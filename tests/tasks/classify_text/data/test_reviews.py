@@ -1,7 +1,7 @@
 import pytest
 
 from saccade.errors import ArgumentError
-from saccade.tasks.classify_text.data.reviews import Reviews
+from saccade.tasks.classify_text.data.reviews import _GOOD, Reviews
 
 REVIEWS = Reviews()
 
@@ -18,7 +18,7 @@ def test_labels_and_forms_are_about_in_balance():
         assert 0.4 < shares["plain"] < 0.6 and 0.15 < shares["turned"] < 0.35
 
 
-def test_no_sentence_is_in_two_splits_and_each_is_always_the_same():
+def test_no_sentence_is_in_two_splits_and_all_repeat():
     texts = {split: {example.text for example in some(split)} for split in ("train", "validation", "test")}
     assert not (
         texts["train"] & texts["test"] or texts["train"] & texts["validation"] or texts["test"] & texts["validation"]
@@ -26,27 +26,27 @@ def test_no_sentence_is_in_two_splits_and_each_is_always_the_same():
     assert some("train") == some("train") and len(texts["train"]) > 450
 
 
-def test_a_not_turns_what_a_word_says():
+def test_a_negation_turns_the_label():
     for example in some("train"):
         if example.group == "turned":
             continue
-        good = any(word in example.text.split() for word in Reviews.GOOD)
+        good = any(word in example.text.split() for word in _GOOD)
         assert (example.label == "positive") == (good != (example.group == "negated")), example.text
 
 
-def test_what_follows_but_counts():
+def test_the_clause_after_but_counts():
     seen = 0
     for example in some("train", 2000):
         _, turn, main = example.text.partition(" but ")
         negations = ("not", "never", "hardly", "anything")
         if turn and not any(word in example.text.split() for word in negations) and example.group == "turned":
-            good = any(word in main.split() for word in Reviews.GOOD)
+            good = any(word in main.split() for word in _GOOD)
             assert (example.label == "positive") == good
             seen += 1
     assert seen > 20
 
 
 @pytest.mark.parametrize(("split", "index"), [("test", 2000), ("train", -1), ("dev", 0)])
-def test_what_is_not_there_is_refused(split, index):
+def test_missing_examples_are_rejected(split, index):
     with pytest.raises(ArgumentError, match="expected"):
         REVIEWS.example(split, index)

@@ -1,20 +1,21 @@
-"""Labelled texts: the built-in corpus, and those of files, folders and Python objects."""
+"""Labelled texts: built-in reviews, files, folders and Python objects."""
 
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, Protocol
 
-from saccade.data import OBJECTS, Blank, Column, Row, Rows, load
+from saccade.data import OBJECTS, Blank, Column, Examples, Row, Rows, load
 from saccade.data.columns import label
-from saccade.data.dataset import no_such_data
+from saccade.data.dataset import SPLITS, Dataset, no_such_data
 from saccade.data.layouts.sentences import SENTENCES, read_sentences, sentences
 from saccade.data.layouts.text_folders import text_folders
 from saccade.data.splits import SplitNames
-from saccade.tasks.classify_text.data.corpus import Corpus, Texts
-from saccade.tasks.classify_text.data.reviews import Reviews
+from saccade.errors import ArgumentError
+from saccade.tasks.classify_text.data.reviews import Example, Reviews
 from saccade.tasks.text.markup import without_markup
 
-__all__ = ["BUILTIN", "open_corpus"]
+__all__ = ["BUILTIN", "Corpus", "Texts", "open_corpus"]
 
 BUILTIN = {
     "reviews": "sentences about films, positive or negative by their word order; generated on the fly",
@@ -22,21 +23,65 @@ BUILTIN = {
 _COLUMNS = (Column("text", ("text", "sentence")), Column("label", ("label",), label))
 _LAYOUTS = (text_folders, partial(sentences, columns=_COLUMNS))
 _HOLDS = "train.csv (.tsv, .txt, .jsonl, .parquet), or a folder of .txt files for each label"
+_FEW = 10  # labels that any number of texts may have
+_BLANK = Blank[Row](lambda row: not row["text"], "texts, which are blank")
+_BARE = Blank[Row](lambda row: not without_markup(row["text"]).strip(), "texts, which are blank without markup")
+
+
+class Corpus(Dataset[Example], Protocol):
+    """Labelled texts in three splits."""
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """All labels, sorted."""
+
+
+class Texts(Examples[Example]):
+    """A corpus of rows with a text and a label.
+
+    Args:
+        rows: the rows.
+        where: the data, for messages.
+
+    Raises:
+        ArgumentError: if there is one label, there are nearly as many as texts, or one has no training text.
+    """
+
+    def __init__(self, rows: Rows[Row], where: str) -> None:
+        super().__init__(rows, lambda row: Example(**row, group=""))
+        labels, size = set(self.labels), rows.size("train")
+        if len(labels) < 2:
+            got = f"got {self.labels[0]!r:.60} alone"
+            raise ArgumentError(f"{where}: expected two labels or more to train on, {got}")
+        if len(labels) > _FEW and 2 * len(labels) > size:
+            got = f"got {len(labels)} different ones for {size} texts; are these the labels?"
+            raise ArgumentError(f"{where}: expected labels that several texts have, {got}")
+        for split in SPLITS[1:]:
+            for index, row in enumerate(rows.splits[split]):
+                if row["label"] not in labels:
+                    wrong = f"the label {row['label']!r:.60} of the {split} split is in no text to train on"
+                    way_out = "leave it out, or add texts that have it"
+                    raise ArgumentError(f"{rows.where(split, index)}: {wrong}; {way_out}")
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """All labels of the training split, sorted."""
+        return tuple(sorted({row["label"] for row in self.rows.splits["train"]}))
 
 
 def open_corpus(
     data: str, objects: Any = None, names: SplitNames | None = None, *, strip_markup: bool = False
 ) -> Corpus:
-    """Return the corpus that --data names: the built-in one, a file, a folder, or the beginning of files' names.
+    """Open labelled texts.
 
     Args:
-        data: its name.
-        objects: the texts and labels themselves, if `data` is "objects".
-        names: the names of splits.
-        strip_markup: whether to take HTML out of the texts.
+        data: a key of `BUILTIN`, a file, a folder, the beginning of file names, or "objects".
+        objects: texts with labels, if `data` is "objects".
+        names: names of the splits.
+        strip_markup: whether to remove HTML from the texts.
 
     Raises:
-        ArgumentError: if there is none, or something is wrong with it.
+        ArgumentError: if there are no such data, or they are damaged.
 
     Example:
         >>> open_corpus("reviews").labels
@@ -54,10 +99,6 @@ def open_corpus(
         raise no_such_data(data, BUILTIN, "folder, file or files that begin so", _HOLDS)
     rows = _without_markup(rows) if strip_markup else rows
     return Texts(rows, "data" if data == OBJECTS else data)
-
-
-_BLANK = Blank[Row](lambda row: not row["text"], "texts, which are blank")
-_BARE = Blank[Row](lambda row: not without_markup(row["text"]).strip(), "texts, which are blank without markup")
 
 
 def _without_markup(rows: Rows[Row]) -> Rows[Row]:

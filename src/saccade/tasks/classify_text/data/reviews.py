@@ -1,43 +1,35 @@
-"""The built-in corpus: sentences about films, out of a small grammar in which the order of words decides.
+"""Built-in reviews: sentences about films, labelled by their word order.
+
+They come from a small grammar:
 
     the plot was not very good                          -> negative
     although the cast was brilliant , the film is dull  -> negative
     the music seemed weak but i found the story moving  -> positive
 
-A sentence is of one clause, or of two that contradict each other, of which the main one counts: what follows "but", or
-what follows the clause with "although". A quarter of the sentences are of one clause that is negated, and a quarter of
-two, of which each may be: what they mean, no word says by itself.
+A sentence has one clause, or two that contradict each other. Then the main clause counts: the one after "but", or the
+one beside the clause with "although". A quarter of the sentences have one clause, which is negated. A quarter have two,
+and each may be negated. No single word tells the label of these.
 """
 
 import hashlib
 from collections.abc import Sequence
 from itertools import count
+from typing import NamedTuple
 
 from saccade.data.dataset import check_index, check_split
 from saccade.data.rows import text_hash
-from saccade.tasks.classify_text.data.corpus import Example
 from saccade.train.randomness import derive
 
-__all__ = ["HELD_OUT", "Reviews"]
+__all__ = ["HELD_OUT", "Example", "Reviews"]
 
-HELD_OUT = 2000  # examples of validation, and of test
+HELD_OUT = 2000
+"""Examples of validation, and of test."""
+
 _LABELS = ("negative", "positive")
 _GOOD = ("good", "great", "brilliant", "moving", "funny", "clever", "charming", "gripping", "fresh", "wonderful")
 _BAD = ("bad", "dull", "weak", "boring", "silly", "clumsy", "tedious", "flat", "lifeless", "awful")
-_THINGS = (
-    "film",
-    "movie",
-    "plot",
-    "story",
-    "cast",
-    "music",
-    "script",
-    "ending",
-    "dialogue",
-    "acting",
-    "pacing",
-    "humour",
-)
+_PARTS = ("plot", "story", "cast", "music", "script", "ending", "dialogue", "acting", "pacing", "humour")
+_THINGS = ("film", "movie", *_PARTS)
 _VERBS = ("was", "is", "seemed", "felt")
 _DEGREES = ("", "", "very", "really", "truly", "so")
 _NEGATIONS = ("not", "never", "hardly", "anything but")
@@ -45,14 +37,26 @@ _BEFORE = ("", "", "", "honestly ,", "to me", "in the end", "i must say", "as a 
 _AFTER = ("", "", "", ".", "!", "from start to finish", "on the whole", "for a first film")
 _TURNS = ("but", "although", "yet", "even though")
 _FORMS = ("plain", "plain", "negated", "turned")
-_VERSION = 1  # of the grammar: another one makes other data
+_VERSION = 1  # of the grammar
+
+
+class Example(NamedTuple):
+    """A text, its label, and a group to measure it in beside its class, "" for none.
+
+    >>> Example("a fine film", "positive", "").label
+    'positive'
+    """
+
+    text: str
+    label: str
+    group: str
 
 
 class Reviews:
-    """Reviews of a sentence each; the group of an example is what makes it hard: "plain", "negated" or "turned".
+    """Reviews of one sentence: "plain", "negated", or "turned" (two clauses).
 
-    Training is endless; validation and test hold 2,000 sentences each. Which split a sentence may be in follows from
-    its hash: none is in two.
+    Training is endless. Validation and test hold 2,000 sentences each. The hash of a sentence decides its split, so no
+    sentence is in two.
 
     Example:
         >>> Reviews().example("test", 0) == Reviews().example("test", 0)
@@ -63,56 +67,37 @@ class Reviews:
 
     note = ""
     labels: Sequence[str] = _LABELS
-    GOOD: Sequence[str] = _GOOD
-    """Words of praise."""
 
     def example(self, split: str, index: int) -> Example:
-        """Return example number `index` of a split: always the same one.
-
-        Args:
-            split: "train", "validation" or "test".
-            index: from 0 on; below `size(split)` where that is a number.
-
-        Raises:
-            ArgumentError: if there is no such split, or no such index in it.
-        """
         check_index(split, index, self.size(split))
         for attempt in count():
-            found = _written(_Dice(split, index, attempt))
-            if _split(found.text) == split:
-                return found
+            example = _written(_Dice(split, index, attempt))
+            if _split(example.text) == split:
+                return example
         raise AssertionError("some sentence is in every split")
 
     def size(self, split: str) -> int | None:
-        """Return the number of examples in a split, None where it is endless.
-
-        Raises:
-            ArgumentError: if there is no such split.
-        """
         check_split(split)
         return None if split == "train" else HELD_OUT
 
     @property
     def fingerprint(self) -> str:
-        """What the examples are made of, in one string."""
         words = " ".join([*_GOOD, *_BAD, *_THINGS, *_VERBS, *_DEGREES, *_NEGATIONS, *_BEFORE, *_AFTER, *_TURNS])
         return f"reviews {_VERSION}, {hashlib.blake2b(words.encode(), digest_size=8).hexdigest()}"
 
 
 class _Dice:
-    """Draws that follow from what they are for."""
+    """Draws from tables, seeded by labels."""
 
     def __init__(self, *labels: object) -> None:
         self.left = derive(0, "reviews", *labels, 0) * 2**63 + derive(0, "reviews", *labels, 1)
 
     def pick(self, table: Sequence[str]) -> str:
-        """Return one of a table."""
-        self.left, place = divmod(self.left, len(table))
-        return table[place]
+        self.left, index = divmod(self.left, len(table))
+        return table[index]
 
 
 def _split(text: str) -> str:
-    """The split that a sentence is in."""
     return {0: "validation", 1: "test"}.get(text_hash(text) % 20, "train")
 
 
@@ -131,7 +116,7 @@ def _written(dice: _Dice) -> Example:
 
 
 def _subordinate(dice: _Dice, turn: str, main: str, other: str) -> str:
-    """The clause that counts before or behind the one that does not."""
+    """Write the main clause before or after the other one."""
     return f"{turn} {other} , {main}" if dice.pick("ny") == "n" else f"{main} , {turn} {other}"
 
 

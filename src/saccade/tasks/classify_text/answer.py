@@ -1,0 +1,266 @@
+"""Classes of a text, and pictures of the words that led to them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from saccade import look
+from saccade.errors import ArgumentError
+from saccade.look import sequential_jacobian
+from saccade.look._figure import rounded
+from saccade.look._files import file_name
+from saccade.look._jacobian import returning
+from saccade.models.padded import Padded
+from saccade.nn import MixtureOfExperts
+from saccade.tasks import looking
+from saccade.tasks.batches import in_batches
+from saccade.tasks.classify_text.codec import Text, pad
+from saccade.tasks.ensembles import check_drawn
+from saccade.tasks.experts import Taken, draw_taken, taken, taken_json
+from saccade.tasks.labels.ranked import Ranked
+from saccade.tasks.labels.ranking import Ranking, probabilities
+from saccade.tasks.text.special import UNKNOWN
+from saccade.train.task import Form
+
+__all__ = ["LookRequest", "Reading", "TextAnswer", "answers", "jacobian", "read_texts"]
+
+_TOKENS = 8_000  # words, padding included, that are read together
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookRequest(looking.LookRequest):
+    """Options of pictures of a text.
+
+    >>> LookRequest(layer=2, head=1).part
+    'layer 2, head 1'
+    """
+
+    layer: int | None = None
+    """Draw this layer of self-attention, counted from 1, instead of the attention pooling."""
+
+    head: int | None = None
+    """With --layer: draw this head, counted from 1. Default: the mean of all."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.by == "jacobian" and self.layer is not None:
+            raise ArgumentError(f"--by: expected attention with --layer {self.layer}, got jacobian")
+        for name, number in (("--layer", self.layer), ("--head", self.head)):
+            if number is not None and number < 1:
+                raise ArgumentError(f"{name}: expected a number from 1 on, got {number}")
+        if self.head is not None and self.layer is None:
+            raise ArgumentError(f"--head: expected only with --layer, got {self.head} without it")
+
+    @property
+    def part(self) -> str:
+        """The layer and its head."""
+        return f"layer {self.layer}, " + ("mean of heads" if self.head is None else f"head {self.head}")
+
+    def check(self, model: Any) -> None:
+        """Reject attention, a layer or a head that a classifier does not have.
+
+        Raises:
+            ArgumentError: naming the option.
+        """
+        unknown = Text([UNKNOWN])
+        layers = _layers(model, unknown)
+        if self.layer is None:
+            attends = bool(layers) or read_texts(model, [unknown], attended=True)[0].weights is not None
+            self.check_attends(attends)
+            check_drawn(model, self.by, attends=attends)
+            return
+        if not layers:
+            way_out = "train one by --model self-attention, or leave it out"
+            raise ArgumentError(f"--layer: expected one model with layers of self-attention, got another; {way_out}")
+        if self.layer > len(layers):
+            raise ArgumentError(f"--layer: expected at most {len(layers)}, the --layers of the run, got {self.layer}")
+        if self.head is not None and self.head > (heads := layers[0].shape[1]):
+            raise ArgumentError(f"--head: expected at most {heads}, the --heads of the run, got {self.head}")
+
+
+class Picture(NamedTuple):
+    """Numbers of words, `(rows, words)`, drawn as shades or as a matrix.
+
+    `scale` is that of `look.highlights`. A matrix has the name of its layer.
+    """
+
+    values: Tensor
+    about: str
+    names: Sequence[str] = ()
+    scale: Any = "weight"
+    layer: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class TextAnswer(Ranked):
+    """Classes of a text.
+
+    Args:
+        text: the text.
+        ranking: its classes, or None if it is blank.
+        count: number of classes to list.
+        weights: attention of each learned query, `(queries, words)`, or None without attention or if lines are written.
+        levels: attention to words in their sentence and to their sentence, `(2, words)`, of a model with sentences.
+        experts: mixtures of experts, with the words that each expert took.
+        picture: the picture, if one is drawn.
+    """
+
+    text: Text
+    ranking: Ranking | None
+    count: int
+    weights: Tensor | None = None
+    levels: Tensor | None = None
+    experts: Sequence[Taken] = ()
+    picture: Picture | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the text, its most probable classes, all probabilities, and attention."""
+        content = {"text": self.text.text, "tokens": [*self.text.tokens], **self.ranked, "weights": None}
+        if self.weights is not None:
+            content["weights"] = rounded(self.weights.tolist())
+        if self.levels is not None:
+            content["levels"] = dict(zip(("words", "sentences"), rounded(self.levels.tolist()), strict=True))
+        if self.experts:
+            content["experts"] = taken_json(self.experts, self.text.tokens)
+        return content
+
+    def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
+        """Draw the picture, and the experts of each word."""
+        if self.ranking is None or self.picture is None:
+            return
+        values, about, names, scale, layer = self.picture
+        path, tokens, title = folder / file_name(self.text.text), self.text.tokens, f"{self.ranking.title}: {about}"
+        if layer:
+            path, axes = path.with_name(f"{path.name}-{file_name(layer)}"), ("attended to →", "attends ↓")
+            yield from look.alignment(values, tokens, tokens, path, title=title, axes=axes, json=json)
+        else:
+            yield from look.highlights(values, tokens, path, title=title, names=names, scale=scale, json=json)
+        yield from draw_taken(self.experts, tokens, path, self.ranking.title, json=json)
+
+
+class Reading(NamedTuple):
+    """Output of a model for a text.
+
+    Args:
+        probabilities: of the classes, `(labels,)`, float64 on the CPU.
+        weights, levels: as in `TextAnswer`.
+    """
+
+    probabilities: Tensor
+    weights: Tensor | None = None
+    levels: Tensor | None = None
+
+
+def read_texts(model: Any, texts: Sequence[Text], *, attended: bool = False) -> list[Reading]:
+    """Return the output of a model for each text, in batches of like lengths.
+
+    If experts choose their words, words of a batch compete, so each text is read alone.
+
+    Args:
+        model: a classifier, in evaluation mode.
+        texts: with a word or more each.
+        attended: whether to return attention too.
+    """
+
+    def read(indices: Sequence[int]) -> list[Reading]:
+        source = _source(model, *(texts[index] for index in indices))
+        if not attended:
+            return list(map(Reading, probabilities(model(source))))
+        with look.record(model, detach=True, required=False) as records:
+            rows = probabilities(model(source))
+        levels = model.levels(records, source)
+        both = (model.pooled(records, source), None if levels is None else torch.stack(levels, 1))
+        return [
+            Reading(row, *(None if part is None else part[number, :, : texts[index].size].cpu() for part in both))
+            for number, (row, index) in enumerate(zip(rows, indices, strict=True))
+        ]
+
+    compete = any(isinstance(part, MixtureOfExperts) and part.routing == "experts" for part in model.modules())
+    return in_batches([text.size for text in texts], 1 if compete else _TOKENS, read)
+
+
+def answers(
+    model: Any, texts: Sequence[Text], labels: tuple[str, ...], count: int, form: Form, request: LookRequest
+) -> list[TextAnswer]:
+    """Return the classes of texts.
+
+    Args:
+        model: a classifier, in evaluation mode.
+        texts: the texts. A blank one has no words, and no classes.
+        labels: of the run.
+        count: number of classes to list.
+        form: of the answers.
+        request: options of pictures.
+    """
+    readings = iter(read_texts(model, [text for text in texts if text.ids], attended=form != "lines"))
+
+    def answer(text: Text) -> TextAnswer:
+        if not text.ids:
+            return TextAnswer(text, None, count)
+        reading = next(readings)
+        ranking, experts, picture = Ranking(labels, reading.probabilities), list[Taken](), None
+        if form == "pictures":
+            picture = _picture(model, text, ranking, reading, request)
+        if form != "lines" and request.by != "jacobian" and request.layer is None:
+            experts = taken(model, lambda: model(_source(model, text)))
+        return TextAnswer(text, ranking, count, reading.weights, reading.levels, experts, picture)
+
+    return list(map(answer, texts))
+
+
+def jacobian(model: Any, text: Text) -> Tensor:
+    r"""Return the Jacobian norm of each word, `(words,)`, float64 on the CPU.
+
+    .. math:: J_s = \lVert \partial y / \partial E x_s \rVert_F
+
+    It has the logits y of all classes. Vectors of runs of words (`--ngrams`) stay as they are.
+    """
+    with torch.inference_mode(mode=False), torch.no_grad():  # answers are made in inference mode
+        source = _source(model, text)
+        vectors = model.words.embedding(source.values)[0]
+
+    def logits(moved: Tensor) -> Tensor:
+        copies = Padded(*(part.expand(len(moved), *part.shape[1:]) for part in source))
+        with returning(model.words.embedding, moved):
+            rows: Tensor = model(copies)
+        return rows[:, None]
+
+    return sequential_jacobian(logits, vectors)[0].cpu()
+
+
+def _picture(model: Any, text: Text, ranking: Ranking, reading: Reading, request: LookRequest) -> Picture:
+    """Return a layer, the Jacobian, attention, or shares of the logit."""
+    if request.layer is not None:
+        heads = _layers(model, text)[request.layer - 1][0].cpu()
+        values = heads.mean(0) if request.head is None else heads[request.head - 1]
+        return Picture(values, f"{request.part}, a row for each word", layer=request.part)
+    weights, shares = reading.weights, None
+    if weights is None:
+        shares = model.shares(_source(model, text).values[0], ranking.best)
+    if shares is not None and request.by != "jacobian":
+        about = f"no attention: each word's share of the logit of {ranking.labels[ranking.best]} over the others"
+        return Picture(shares[None].cpu(), about, scale="logit")
+    if weights is None or request.by == "jacobian":
+        return Picture(look.shares(jacobian(model, text)[None]), looking.JACOBIAN, scale="share")
+    if reading.levels is not None:
+        return Picture(reading.levels, "attention", ("words in their sentence", "sentences"))
+    if len(weights) == 1:
+        return Picture(weights, "attention of the learned query")
+    names = [f"query {number}" for number in range(1, 1 + len(weights))]
+    return Picture(weights, f"attention of {len(weights)} learned queries", names)
+
+
+def _source(model: Any, *texts: Text) -> Padded:
+    return pad(texts).to(next(model.parameters()).device)
+
+
+def _layers(model: Any, text: Text) -> list[Tensor]:
+    """Return the weights of each layer, `(1, heads, words, words)`."""
+    with look.record(model, detach=True, required=False) as records:
+        model(_source(model, text))
+    layers: list[Tensor] = model.layers_attended(records)
+    return layers
