@@ -21,6 +21,9 @@ import torch
 from torch import nn
 
 from saccade._definitions.argument_hints import choose, suggest
+from saccade._system.environment import choose_device
+from saccade._system.files import check_folder, write_json
+from saccade._system.notes import say
 from saccade.data.objects import OBJECTS
 from saccade.errors import ArgumentError
 from saccade.tasks import TASKS, load_task
@@ -29,10 +32,7 @@ from saccade.tasks.request import changes, results_name
 from saccade.tasks.stream import stream
 from saccade.tasks.task import Hard, Job
 from saccade.train.baselines import baselines
-from saccade.train.environment import choose_device
-from saccade.train.files import check_folder, write_json
 from saccade.train.fit import train as fit
-from saccade.train.notes import say
 from saccade.train.options import Options, check_types
 from saccade.train.randomness import undisturbed
 from saccade.train.recipes import data_of, defaults, suit, usual_model

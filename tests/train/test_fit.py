@@ -169,7 +169,7 @@ def test_what_cannot_become_a_run_is_refused_before_data_are_read(tmp_path, monk
 
 
 def test_too_many_processes_for_the_memory_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("saccade.train.environment.free_bytes", lambda device: 4 << 30)
+    monkeypatch.setattr("saccade._system.environment.free_bytes", lambda device: 4 << 30)
     with pytest.raises(ArgumentError, match="--processes: expected at most 11, got 1000"):
         train(Line, options(tmp_path / "a", processes=1000))
     assert list(tmp_path.iterdir()) == []

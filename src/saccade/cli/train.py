@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from saccade._definitions.argument_hints import choose
+from saccade._system.notes import output, say
 from saccade.cli.arguments import INTERRUPTED, UsageError, named_options, names_of, parse, peek
 from saccade.cli.catalogue import summaries
 from saccade.cli.config import Config, read_config
@@ -16,7 +17,6 @@ from saccade.errors import ArgumentError
 from saccade.tasks import TASKS, load_task
 from saccade.train.baselines import kept
 from saccade.train.fit import train
-from saccade.train.notes import output, say
 from saccade.train.options import Options, flat
 from saccade.train.recipes import data_of, defaults, suit, usual_model
 from saccade.train.schedules import FALLING

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from saccade._system.files import read_json
 from saccade.errors import ArgumentError
-from saccade.train.files import read_json
 
 __all__ = ["TOKENIZER", "labels_from", "reading", "whole_number"]
 

@@ -5,8 +5,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from saccade._system.notes import say
 from saccade.errors import ArgumentError, SaccadeError
-from saccade.train.notes import say
 from saccade.train.task import Unreadable
 
 __all__ = ["stream", "texts"]

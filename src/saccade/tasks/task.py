@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self
 import torch
 from torch import nn
 
+from saccade._system.notes import say
 from saccade.data.dataset import Dataset, Lazy, opened, take
 from saccade.errors import ArgumentError
 from saccade.tasks import load_task
 from saccade.tasks.batches import Sampler
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.stream import texts
-from saccade.train.notes import say
 from saccade.train.task import Answer, Baseline, Evaluation, Example, Form, Loss, Suited, model_class, recipe
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from saccade.train.files import read, write
-from saccade.train.notes import escaped
+from saccade._system.files import read, write
+from saccade._system.notes import escaped
 from saccade.train.progress import clock
 from saccade.train.run import Run
 from saccade.train.task import values

@@ -19,11 +19,11 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, IterableDataset
 
+from saccade._system.environment import matmul_precision
 from saccade._threads import own_filters
 from saccade.errors import SaccadeError
 from saccade.train.balance import balances, with_balance
 from saccade.train.callback import RunCallback
-from saccade.train.environment import matmul_precision
 from saccade.train.optimization import learning_rate, make_optimizer, restore_optimizer
 from saccade.train.options import Options
 from saccade.train.progress import Bar

@@ -14,20 +14,20 @@ from typing import Any
 
 import torch
 
-from saccade.train.averaging import Candidate, candidates, needed
-from saccade.train.baselines import baselines
-from saccade.train.card import write_card
-from saccade.train.checkpoint import Checkpoint, list_steps, load, newest, prune, set_aside
-from saccade.train.environment import (
+from saccade._system.environment import (
     bound_shape_caches,
     check_precision,
     check_processes,
     choose_device,
     keep_freed_memory,
 )
-from saccade.train.files import write_json
+from saccade._system.files import write_json
+from saccade._system.notes import say
+from saccade.train.averaging import Candidate, candidates, needed
+from saccade.train.baselines import baselines
+from saccade.train.card import write_card
+from saccade.train.checkpoint import Checkpoint, list_steps, load, newest, prune, set_aside
 from saccade.train.launch import launch
-from saccade.train.notes import say
 from saccade.train.opening import Request, new_model, open_run
 from saccade.train.options import Options, origin
 from saccade.train.progress import waiting

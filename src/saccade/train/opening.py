@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from saccade._system.environment import versions
+from saccade._system.notes import say
 from saccade.errors import ArgumentError
-from saccade.train.environment import versions
-from saccade.train.notes import say
 from saccade.train.options import Options, identity
 from saccade.train.plan import Plan, fitted, plan_for, sentence
 from saccade.train.randomness import seeded

@@ -5,7 +5,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from saccade.train.notes import say
+from saccade._system.notes import say
 from saccade.train.run import Run, folder_of
 from saccade.train.schedules import FALLING, SCHEDULES
 from saccade.train.task import Kind, Suited, models_of, options_class, recipe

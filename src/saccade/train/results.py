@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
+from saccade._system.environment import hardware, matmul_precision, versions
+from saccade._system.notes import CONTROL
 from saccade.train.balance import balances, with_loads
 from saccade.train.baselines import described
 from saccade.train.checkpoint import Checkpoint
-from saccade.train.environment import hardware, matmul_precision, versions
-from saccade.train.notes import CONTROL
 from saccade.train.options import Options
 from saccade.train.randomness import derive, seeded
 from saccade.train.ranks import Ranks

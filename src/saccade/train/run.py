@@ -18,10 +18,10 @@ from typing import Any, NoReturn, TypeVar
 
 from torch import Tensor
 
+from saccade._system.files import left_over, naming, read, read_json, write, write_json
+from saccade._system.notes import say
 from saccade.errors import SaccadeError
 from saccade.train.checkpoint import clear, newest
-from saccade.train.files import left_over, naming, read, read_json, write, write_json
-from saccade.train.notes import say
 from saccade.train.options import check_types, fits, flag
 from saccade.train.weights import deserialize, not_finite, serialize
 

@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias, cast
 from torch import Tensor, nn
 
 from saccade._definitions.argument_hints import choose
+from saccade._system.environment import multiplies_bfloat16
 from saccade.errors import ArgumentError
-from saccade.train.environment import multiplies_bfloat16
 from saccade.train.options import Options, flat
 
 __all__ = [

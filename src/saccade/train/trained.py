@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from saccade.train.environment import bound_shape_caches, keep_freed_memory
+from saccade._system.environment import bound_shape_caches, keep_freed_memory
 from saccade.train.options import origin
 from saccade.train.randomness import undisturbed
 from saccade.train.run import Run, RunError

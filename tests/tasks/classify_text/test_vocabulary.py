@@ -3,11 +3,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from saccade._system.files import read_json, write_json
 from saccade.errors import ArgumentError
 from saccade.tasks.classify_text.data.corpus import Example
 from saccade.tasks.classify_text.vocabulary import Vocabulary, learn
 from saccade.tasks.text.words import Words
-from saccade.train.files import read_json, write_json
 from tiers import every
 
 TEXTS = ["A good film .", "a bad film !", "the cast is good", "the plot is dull , dull"]

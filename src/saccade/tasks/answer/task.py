@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from torch import Tensor, nn
 
+from saccade._system.notes import Once, say
 from saccade.data.cleaning import composed
 from saccade.data.dataset import Lazy, take
 from saccade.errors import ArgumentError
@@ -32,7 +33,6 @@ from saccade.tasks.labels.baselines import usual
 from saccade.tasks.labels.request import Request
 from saccade.tasks.request import completed
 from saccade.train import options as shared
-from saccade.train.notes import Once, say
 from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Unreadable, model_class
 
 if TYPE_CHECKING:

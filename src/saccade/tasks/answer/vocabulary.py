@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from saccade._system.files import write_json
 from saccade.errors import ArgumentError
 from saccade.tasks.answer.data import Corpus
 from saccade.tasks.generate.answers import WrittenAnswers
@@ -14,7 +15,6 @@ from saccade.tasks.labels.answers import ClassAnswers
 from saccade.tasks.saved import TOKENIZER, reading
 from saccade.tasks.text.special import UNKNOWN
 from saccade.tasks.text.words import Words
-from saccade.train.files import write_json
 
 __all__ = ["Vocabulary", "learn"]
 

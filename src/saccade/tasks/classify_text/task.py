@@ -12,6 +12,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from saccade._system.notes import say
 from saccade.data.cleaning import composed, front
 from saccade.data.dataset import Lazy, opened, take, training_sample
 from saccade.data.splits import SplitNames
@@ -40,7 +41,6 @@ from saccade.tasks.text.special import SPECIAL
 from saccade.tasks.text.vectors import Vectors
 from saccade.tasks.text.words import Words
 from saccade.train import options as shared
-from saccade.train.notes import say
 from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, model_class, options_class, recipe
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from saccade._system.files import read, write, write_json
 from saccade.data.cleaning import WIDEST, front
 from saccade.data.dataset import training_sample
 from saccade.errors import ArgumentError
@@ -12,7 +13,6 @@ from saccade.tasks.classify_text.data.corpus import Corpus
 from saccade.tasks.saved import TOKENIZER, labels_from, reading, whole_number
 from saccade.tasks.text.vectors import Vectors, read_vectors
 from saccade.tasks.text.words import Words
-from saccade.train.files import read, write, write_json
 
 __all__ = ["Vocabulary", "learn"]
 

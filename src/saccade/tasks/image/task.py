@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self, cast
 
 from torch import Tensor
 
+from saccade._system.notes import say
 from saccade.data.dataset import Lazy, opened
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
@@ -18,7 +19,6 @@ from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.image.sight import Sight, suited_to_features
 from saccade.tasks.image.texts import TextsByImage
 from saccade.tasks.stream import texts
-from saccade.train.notes import say
 from saccade.train.task import Suited, recipe
 
 __all__ = ["VisualTask", "open_texts", "restored_store", "suited_images"]

@@ -9,6 +9,8 @@ from typing import Any, Self
 
 from torch import Tensor, nn
 
+from saccade._system.files import write_json
+from saccade._system.notes import Once
 from saccade.data.dataset import counted, training_sample
 from saccade.data.layouts.babi import is_babi
 from saccade.data.splits import SplitNames
@@ -26,8 +28,6 @@ from saccade.tasks.memorize.room import check_answering, check_cells, check_trai
 from saccade.tasks.request import completed
 from saccade.tasks.saved import TOKENIZER
 from saccade.tasks.task import Task
-from saccade.train.files import write_json
-from saccade.train.notes import Once
 from saccade.train.options import select
 from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, model_class, recipes_of
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from torch import Tensor
 
+from saccade._system.notes import say
 from saccade.tasks.answered import Answered
 from saccade.tasks.regress.batches import padded
 from saccade.tasks.regress.columns import Columns
 from saccade.tasks.regress.interval import interval
 from saccade.tasks.regress.looking import Pictures
-from saccade.train.notes import say
 from saccade.train.task import Form, Unreadable
 
 __all__ = ["Asked", "Regression", "answers", "spelled"]

@@ -9,13 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from saccade._system.files import write_json
+from saccade._system.notes import say
 from saccade.data.dataset import spread, training_sample
 from saccade.errors import ArgumentError
 from saccade.models.regressor import Known, Sizes
 from saccade.tasks.regress.data.dataset import Example, Numbers
 from saccade.tasks.saved import reading
-from saccade.train.files import write_json
-from saccade.train.notes import say
 
 __all__ = ["POINTS", "Columns", "kept_places"]
 

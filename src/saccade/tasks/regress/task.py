@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import torch
 from torch import Tensor, nn
 
+from saccade._system.notes import say
 from saccade.data.dataset import Lazy, take, training_sample
 from saccade.data.splits import SplitNames
 from saccade.models.regressor import Predicted, Regressor
@@ -30,7 +31,6 @@ from saccade.tasks.regress.options import RECIPES, REQUESTS, EvalRequest, Option
 from saccade.tasks.regress.question import lines_of, read_numbers
 from saccade.tasks.request import completed
 from saccade.train import options as shared
-from saccade.train.notes import say
 from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, model_class, recipe
 
 if TYPE_CHECKING:
