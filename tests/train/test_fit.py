@@ -1,4 +1,5 @@
 import json
+import logging
 import os
 import re
 import signal
@@ -363,6 +364,12 @@ def test_tensorboard_has_every_step_once_after_a_resume(tmp_path):
     log = events.EventAccumulator(str(tmp_path / "a/tensorboard")).Reload()
     assert {"loss", "learning_rate", "validation_closeness"} <= set(log.Tags()["scalars"])
     assert [event.step for event in log.Scalars("loss")] == [10, 20, 30]
+
+
+def test_a_logger_of_another_kind_is_refused_before_there_is_a_run(tmp_path):
+    with pytest.raises(ArgumentError, match="loggers: expected loggers of lightning.pytorch.loggers, got Logger"):
+        train(Line, options(tmp_path / "a"), loggers=[logging.getLogger("mine")])
+    assert not (tmp_path / "a").exists()
 
 
 def test_any_logger_of_lightning_gets_the_numbers(tmp_path):

@@ -88,10 +88,14 @@ def train(
 
     Raises:
         RunError: if the run's folder belongs to something else.
-        SaccadeError: if the data cannot be read, or the loss is not finite.
+        SaccadeError: if the data cannot be read, the loss is not finite, or a logger is no logger.
         OSError: if the folder cannot be written or the disk is full; the last checkpoint is kept.
     """
     began, ranks = time.perf_counter(), current(options)
+    if loggers:
+        from saccade.train.engine import check_loggers
+
+        check_loggers(loggers)
     device = choose_device(options.device, ranks.local, ranks.here)
     check_precision(options.precision, device)
     if not ranks.external:
