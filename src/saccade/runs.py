@@ -35,7 +35,7 @@ from saccade.train.baselines import baselines
 from saccade.train.fit import train as fit
 from saccade.train.options import Options, check_types
 from saccade.train.randomness import undisturbed
-from saccade.train.recipes import data_of, defaults, suit, usual_model
+from saccade.train.recipes import data_of, resolve, suit, usual
 from saccade.train.results import measure, split_results
 from saccade.train.results import undisturbed as in_evaluation
 from saccade.train.run import Run as Folder
@@ -101,14 +101,14 @@ def train(
         SystemExit: with 0, once it is trained, in each process of torchrun but the first.
     """
     kind = load_task(choose("task", task, TASKS))
-    name, objects = _source(kind, _kept(data))
+    usual_model, usual_data = usual(kind, None if run is None else str(run))
+    name, objects = (usual_data, None) if data is None else _source(kind, _kept(data))
     if objects is not None and more.get("processes", 1) != 1:
         raise ArgumentError("processes: expected 1 where data are Python objects, got more; write them to files")
     named_options = {**({} if run is None else {"run": str(run)}), **more}
-    model = usual_model(kind, named_options.get("run")) if model is None else model
-    model, name = _checked(kind, name, model, named_options)
+    model, name = _checked(kind, name, usual_model if model is None else model, named_options)
     suited = suit(kind, model, name, named_options, objects)
-    settings = options(kind, name, model, named_options, suited)
+    settings = resolve(kind, model, name, named_options, suited)
     with undisturbed():
         threads = torch.get_num_threads()
         try:
@@ -131,7 +131,8 @@ def _kept(data: Any) -> Any:
 
 def _source(kind: Kind, data: Any) -> tuple[str, Any]:
     """The name of data, and the Python objects if they are some."""
-    return (data_of(kind, data), None) if isinstance(data, str | Path) or data is None else (OBJECTS, data)
+    data = next(iter(kind.builtin)) if data is None else data
+    return (data_of(kind, data), None) if isinstance(data, str | Path) else (OBJECTS, data)
 
 
 def load(folder: str | Path, *, device: str = "auto", ensemble: Sequence[str | Path] = (), data: Any = None) -> "Run":
@@ -182,7 +183,7 @@ def options(
         ArgumentError: an option that there is not, or a value that means nothing.
     """
     model, data = _checked(kind, data, model, given)
-    return options_class(kind, model)(**{**defaults(kind, model, data, given, suited), **given})
+    return resolve(kind, model, data, given, suited)
 
 
 def _checked(kind: Kind, data: str | None, model: str | None, named: Mapping[str, Any]) -> tuple[str, str]:

@@ -25,7 +25,7 @@ def write(tmp_path):
 @pytest.fixture
 def named(write):
     """Options that a file of some lines and some words name."""
-    return lambda text, *words: read_command(TRANSLATE, [*words], read_config(write(text), "translate"))
+    return lambda text, *words: read_command(TRANSLATE, [*words], read_config(write(text), TRANSLATE))
 
 
 def test_options_of_a_file_are_typed_as_those_of_the_command_line(named):
@@ -119,7 +119,7 @@ def test_an_error_of_the_command_line_is_its_own(write, capsys):
 def test_config_of_a_run_of_another_model_is_one_error(write, capsys):
     options = {"model": "transformer", "heads": 2, "threads": None}
     path = write(json.dumps({"task": "translate", "model": "transformer", "options": options}))
-    assert read_command(TRANSLATE, [], read_config(path, "translate")).named == options
+    assert read_command(TRANSLATE, [], read_config(path, TRANSLATE)).named == options
     assert main(["train", "translate", "--config", path, "--model", "luong"]) == 2
     error = "heads: no option with --model luong; the file is of a run of transformer\n"
     assert capsys.readouterr().err == f"error: --config {path}: {error}"

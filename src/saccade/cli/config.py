@@ -1,9 +1,9 @@
 """Options of `saccade train` in a YAML file, or in the config.json of a run."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_type_hints
@@ -11,6 +11,8 @@ from typing import Any, get_args, get_type_hints
 from saccade._definitions.argument_hints import suggest
 from saccade.cli.arguments import UsageError, one_line
 from saccade.errors import SaccadeError
+from saccade.train.run import Run
+from saccade.train.task import Kind
 
 __all__ = ["Config", "read_config"]
 
@@ -27,19 +29,26 @@ class Config:
         path: of the file; "" if there is none.
         nodes: scalars of YAML by the names of options. Their text is read as on the command line.
         model: of the run, if the file is its config.json.
+        folder: of its relative paths.
+        builtin: names of data sets, which are no paths.
     """
 
     path: str = ""
     nodes: Mapping[str, Any] = field(default_factory=dict)
     model: str = ""
+    folder: str = ""
+    builtin: Container[str] = ()
 
     def error(self, name: str, text: str) -> UsageError:
         """Return an error that names the file and the key."""
         return UsageError(f"--config {self.path}: {name}: {text}")
 
-    def value(self, name: str) -> str | None:
-        """Return the text of an option, None if the file has none."""
-        return self.nodes[name].value if name in self.nodes and name not in self.nulls else None
+    def value(self, name: str, *, path: bool = False) -> str | None:
+        """Return the text of an option, None if the file has none. A `path` of a run is relative to its folder."""
+        if name not in self.nodes or name in self.nulls:
+            return None
+        text = str(self.nodes[name].value)
+        return text if not path or text in self.builtin else Run(Path(), {"folder": self.folder}).path(text)
 
     @property
     def nulls(self) -> dict[str, None]:
@@ -57,6 +66,7 @@ class Config:
             UsageError: if an option is unknown, or null or true means nothing to it.
         """
         types, words = get_type_hints(kind), []
+        paths = [field.name for field in fields(kind) if field.metadata.get("path")]
         for name, node in self.nodes.items():
             if name not in types:
                 hint = suggest(name, list(types), "see --help")
@@ -68,7 +78,7 @@ class Config:
                     raise self.error(name, f"expected true or false, got {node.value or 'nothing'}")
                 words.append(f"--{flag}" if node.value.lower() in _TRUE else f"--no-{flag}")
             elif node.tag != _NULL:
-                words.append(f"--{flag}={node.value}")
+                words.append(f"--{flag}={self.value(name, path=name in paths)}")
             elif NoneType not in get_args(types[name]):
                 raise self.error(name, f"expected a value, got {node.value or 'nothing'}")
         return words
@@ -86,8 +96,8 @@ class Config:
             raise self.error(name, str(error)[option.end() :].lstrip(": ")) from error
 
 
-def read_config(path: str, task: str) -> Config:
-    """Return the options in a file.
+def read_config(path: str, kind: Kind) -> Config:
+    """Return the options of a task in a file.
 
     Raises:
         UsageError: in one line, if the file holds anything else.
@@ -100,13 +110,13 @@ def read_config(path: str, task: str) -> Config:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UsageError(f"--config: expected a YAML file, got {path} ({one_line(str(error))})") from error
     nodes = {} if root is None else _nodes(root, path)
-    model = ""
+    model, folder = "", ""
     if isinstance(nodes.get("options"), yaml.MappingNode):  # a run's
-        kind, model = (getattr(nodes.get(name), "value", None) for name in ("task", "model"))
-        if kind != task:
-            raise UsageError(f"--config {path}: expected a run of {task}, got one of {kind}")
+        task, model, folder = (str(getattr(nodes.get(name), "value", "")) for name in ("task", "model", "folder"))
+        if task != kind.name:
+            raise UsageError(f"--config {path}: expected a run of {kind.name}, got one of {task or 'none'}")
         nodes = {name: node for name, node in _nodes(nodes["options"], path).items() if name not in _FOLDER}
-    config = Config(path, nodes, str(model or ""))
+    config = Config(path, nodes, model, folder, kind.builtin)
     for name, node in nodes.items():
         if not isinstance(node, yaml.ScalarNode):
             raise config.error(name, "expected one value, got several")

@@ -135,7 +135,7 @@ def _follow(kind: Kind, device: torch.device, ranks: Ranks) -> Outcome:
         return Outcome(Run(Path(), {}), 0, None, fresh=False, follows=True)
     folder, step, values = shared
     run, options = Run.open(folder), options_class(kind, values["model"])(**values)
-    task = kind.restore(options, folder)
+    task = kind.restore(run.located(options, kind.builtin, here=True), folder)
     training = Training(run, task, options, device, ranks, new_model(task, options))
     if step:
         _restore(training, load(run.checkpoints, step))

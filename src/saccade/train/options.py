@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, make_dataclass
 from functools import cache
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -13,6 +14,7 @@ from saccade.errors import ArgumentError
 from saccade.train.schedules import FALLING, SCHEDULES
 
 __all__ = [
+    "PATH",
     "Options",
     "check_threads",
     "check_types",
@@ -22,6 +24,7 @@ __all__ = [
     "identity",
     "not_positive",
     "origin",
+    "paths",
     "select",
 ]
 
@@ -41,6 +44,8 @@ _POSITIVE = (
 )
 _BUDGET: dict[str, Any] = {"budget": True}  # may differ when a run is continued: it changes no weight of any step
 _PLACE: dict[str, Any] = {**_BUDGET, "place": True}  # of a command, not of its run
+PATH: dict[str, Any] = {"path": True}
+"""Metadata of an option that names a file or a folder."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +59,7 @@ class Options:
     model: str = ""
     """Which model to train; `saccade list` names them."""
 
-    data: str = field(default="", metadata=_PLACE)  # runs compare fingerprints
+    data: str = field(default="", metadata={**_PLACE, **PATH})  # runs compare fingerprints
     """A built-in data set, or a folder or file in the task's own format."""
 
     run: str = field(default="", metadata=_PLACE)
@@ -275,6 +280,16 @@ def _named(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return " or ".join(map(str, get_args(kind)))
     return "None" if kind is NoneType else getattr(kind, "__name__", str(kind))
+
+
+def paths(options: Any) -> dict[str, str]:
+    """Return the relative paths among options by name.
+
+    >>> paths(Options(data="corpora/de-en", run="runs/a"))
+    {'data': 'corpora/de-en'}
+    """
+    named = {f.name: getattr(options, f.name) for f in fields(options) if f.metadata.get("path")}
+    return {name: value for name, value in named.items() if value and not Path(value).is_absolute()}
 
 
 def origin(config: Mapping[str, Any], options: Options) -> str:

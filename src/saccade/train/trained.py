@@ -50,7 +50,7 @@ def load_trained(kind: Kind, run: Run, device: torch.device, objects: Any = None
     if options.model != model_name:
         raise RunError(f"{run.folder / 'config.json'}: it names two models, {model_name} and {options.model}")
     run.check_files()
-    task = kind.restore(options, run.folder, objects)
+    task = kind.restore(run.located(options, kind.builtin), run.folder, objects)
     with undisturbed():  # weights that are replaced
         model = task.build()
     try:

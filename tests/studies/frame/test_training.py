@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from saccade.cli.train import options, read_command
+from saccade.cli.train import read_command
 from saccade.tasks import load_task
 from saccade.tasks.glimpse import GLIMPSE
 from saccade.train.plan import fitted
-from saccade.train.recipes import suit
+from saccade.train.recipes import resolve, suit
 from saccade.train.task import options_class
 from studies.frame import training
 from studies.frame.options import Trained
@@ -17,6 +17,10 @@ from studies.frame.training import Trainings, Variant, _command, settings
 ROWS = {
     "soft-hard": 6, "scores": 9, "length": 2, "order": 6, "experts": 3, "pooling": 6, "memory": 4, "pointing": 2,
 }  # fmt: skip
+
+
+def options(kind, command, suited=None):
+    return resolve(kind, command.model, command.data, command.named, suited)
 
 
 def test_budgets_are_read_as_training_reads_them():

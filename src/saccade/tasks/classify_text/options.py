@@ -8,6 +8,7 @@ from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
 from saccade.tasks.classify_text.looking import LookRequest
 from saccade.tasks.labels.request import EvalRequest, Request
+from saccade.train.options import PATH
 
 __all__ = ["RECIPES", "REQUESTS", "Options"]
 
@@ -61,7 +62,7 @@ class Options(SplitOptions):
     min_count: int = 1
     """Fewest occurrences of a word of the vocabulary in the training split."""
 
-    vectors: str | None = None
+    vectors: str | None = field(default=None, metadata=PATH)
     """File of initial word vectors in the text format of GloVe or word2vec, perhaps gzipped."""
 
     freeze_vectors: bool = False
