@@ -152,9 +152,6 @@ def _work(kind: Kind, options: dict[str, Any]) -> None:
 def _train(training: Training, accepted: Callable[[], None] | None) -> Outcome:
     run, options, ranks = training.run, training.options, training.ranks
     checkpoint = _checkpoint(run)
-    if checkpoint is None and run.results() is not None and run.trained:
-        lost = f"{run.checkpoints}: none can be read, so training would begin again over the model that is there"
-        raise RunError(f"{lost}; --no-resume begins beside it")
     if checkpoint:
         _restore(training, checkpoint)
         if (before := checkpoint.scalars["threads"]) != (now := torch.get_num_threads()):
@@ -164,7 +161,7 @@ def _train(training: Training, accepted: Callable[[], None] | None) -> Outcome:
         training.state = TrainState(seconds=seconds.get("before", 0.0), reserve=seconds.get("final", 0.0))
     state = training.state
     training.model.to(training.device)
-    run.rewind_log(state.step)
+    run.rewind_log(state.step, state.logged)
     if not state.ended(options):
         from saccade.train.engine import advance
 
@@ -229,10 +226,20 @@ def _choose(task: Task, models: list[Candidate], evaluations: list[Evaluation]) 
 def _checkpoint(run: Run) -> Checkpoint | None:
     """The newest readable checkpoint; damaged ones after it are set aside and reported."""
     checkpoint, damaged = newest(run.checkpoints)
-    for step, error in damaged.items():
+    if checkpoint is None and run.trained and run.results() is not None:
+        got = f" ({next(iter(damaged.values()))})" if damaged else ""
+        lost = f"{run.checkpoints}: none can be read{got}, so training would begin again over the model that is there"
+        raise RunError(f"{lost}; put back a copy, or begin beside it with --no-resume")
+    for step in damaged:
         set_aside(run.checkpoints, step)
-        use = f"using step {checkpoint.step}" if checkpoint else "there is none before it"
-        say(f"corrupt checkpoint: {error}, set aside; {use}")
+    if checkpoint is None and damaged:
+        last, *others = damaged.values()
+        count = f" and {len(others)} more" if others else ""
+        way_out = "training begins again at step 0; to go on instead, stop it and put back a copy of them"
+        say(f"corrupt checkpoint: {last}{count}, set aside; {way_out}")
+    elif checkpoint is not None:
+        for error in damaged.values():
+            say(f"corrupt checkpoint: {error}, set aside; using step {checkpoint.step}")
     return checkpoint
 
 

@@ -51,6 +51,7 @@ class TrainState:
         best_step: its step, 0 before the first.
         stale: validations since then.
         reserve: expected seconds of the final evaluation, which a budget in minutes keeps for it.
+        logged: step, loss and seconds of the last line of metrics.jsonl, None before the first.
     """
 
     step: int = 0
@@ -61,6 +62,7 @@ class TrainState:
     best_step: int = 0
     stale: int = 0
     reserve: float = 0.0
+    logged: dict[str, float] | None = None
 
     def judge(self, headline: float) -> bool:
         """Record a validation; returns whether it is the best so far."""

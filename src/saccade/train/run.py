@@ -239,10 +239,17 @@ class Run:
                 lines.append(json.loads(line))
         return [line for line in lines if isinstance(line, dict) and {"step", "loss"} <= line.keys()]
 
-    def rewind_log(self, step: int) -> None:
-        """Remove the lines of metrics.jsonl that the run writes again when it resumes from a step."""
+    def rewind_log(self, step: int, logged: Mapping[str, Any] | None = None) -> None:
+        """Remove the lines of metrics.jsonl that the run writes again when it resumes from a step.
+
+        Raises:
+            RunError: if the file is another run's, because the line `logged` is not in it.
+        """
         if not (path := self.folder / _LOG).exists():
             return
+        if logged is not None and not any(logged.items() <= line.items() for line in self.logged()):
+            got = f"got another file, without its line of step {logged['step']}"
+            raise RunError(f"{path}: expected the log of this run, {got}; move it away, or put back what was there")
         before = read(path)
         lines = [line for line in before.splitlines(keepends=True) if not _is_later(line, step)]
         if (kept := b"".join(line.rstrip(b"\n") + b"\n" for line in lines)) != before:
