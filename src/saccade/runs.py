@@ -28,6 +28,7 @@ from saccade.data.objects import OBJECTS
 from saccade.errors import ArgumentError
 from saccade.tasks import TASKS, load_task
 from saccade.tasks.ensembles import check_drawn
+from saccade.tasks.inputs import Inputs, input_lines
 from saccade.tasks.request import changes, results_name
 from saccade.tasks.stream import stream
 from saccade.tasks.task import Hard, Job
@@ -255,26 +256,33 @@ class Run:
         """Content of results.json, or None before the end of training."""
         return self.trained.run.results()
 
-    def predict(self, inputs: str | Path | Iterable[Any], **request: "Unpack[keywords.Predict]") -> list[Answer]:
+    def predict(self, inputs: Inputs, **request: "Unpack[keywords.Predict]") -> list[Answer]:
         """Answer inputs as `saccade predict` does. `str` of an answer is its printed text.
 
         Args:
-            inputs: texts, paths if the task reads files, or rows or columns by their names if it reads numbers.
+            inputs: a text, or several. If the task reads files, the path of a file or of a folder, or several. Or rows,
+                whose columns have the names of the data: a list of dicts, a data frame, an Arrow table, or the `Path`
+                of a file: a table (.csv, .tsv, .jsonl, .parquet), or a text of an input a line.
             request: any option of `saccade predict RUN`, with _ in the place of -, such as nbest=3.
 
         Raises:
             SaccadeError: if an option means nothing here, or an input could not be read.
-        """
-        return list(self.answers(self.task.lines(inputs), self.request("predict", request)))
 
-    def align(self, inputs: str | Path | Iterable[Any], **request: "Unpack[keywords.Predict]") -> list[dict[str, Any]]:
+        Example:
+            >>> run = load("runs/dates")  # doctest: +SKIP
+            >>> run.predict(Path("dates.csv"), nbest=3)[0].lines()  # doctest: +SKIP
+            ['2025-06-18', '2025-06-28', '2025-08-18']
+        """
+        return list(self.answers(input_lines(self.task, inputs), self.request("predict", request)))
+
+    def align(self, inputs: Inputs, **request: "Unpack[keywords.Predict]") -> list[dict[str, Any]]:
         """Answer inputs with their attention, as `saccade predict --alignments` does."""
-        answers = self.answers(self.task.lines(inputs), self.request("predict", request), "json")
+        answers = self.answers(input_lines(self.task, inputs), self.request("predict", request), "json")
         return [answer.to_json() for answer in answers]
 
     def draw(
         self,
-        inputs: str | Path | Iterable[Any],
+        inputs: Inputs,
         output: str | Path | None = None,
         *,
         json: bool = False,
@@ -291,7 +299,7 @@ class Run:
         Returns:
             The paths of the pictures, which a notebook shows.
         """
-        return Pictures(self.pictures(self.task.lines(inputs), self.request("look", request), output, json=json))
+        return Pictures(self.pictures(input_lines(self.task, inputs), self.request("look", request), output, json=json))
 
     def evaluate(self, split: str = "test", **request: "Unpack[keywords.Eval]") -> Evaluation:
         """Measure the model on a split of its data, as `saccade eval` does.
@@ -365,9 +373,9 @@ class Run:
 
     def measure(self, split: str, request: Any = None) -> Evaluation:
         """Measure the model on a split by a request, with a note if the data changed."""
-        trained, fingerprint = self.trained.run.config["data"], self.task.data.fingerprint
-        if fingerprint != trained:
-            say(f"the data are not those that {self.folder} was trained on: {fingerprint}, where those were {trained}")
+        old, new = self.trained.run.config["data"], self.task.data.fingerprint
+        if new != old:
+            say(f"the data are not those that {self.folder} was trained on: {new}, where those were {old}")
         evaluation = measure(self.task, self.model, split, self.trained.options.seed, request=request)
         return replace(evaluation, baselines=baselines(self.trained.run, self.task, split))
 
@@ -377,9 +385,8 @@ class Run:
         Raises:
             OSError: if the folder cannot be written.
         """
-        unusual = {} if request is None else changes(request)
-        if self.ensemble:
-            unusual["ensemble"] = self.ensemble
+        ensemble = {"ensemble": self.ensemble} if self.ensemble else {}
+        unusual = {**({} if request is None else changes(request)), **ensemble}
         results = split_results(self.trained.run, self.trained.options, self.model, split, found)
         path = self.folder / f"{results_name(split, unusual, self.folder)}.json"
         write_json(path, {**results, "asked": unusual})
@@ -388,7 +395,6 @@ class Run:
 
 def _check_options(values: Mapping[str, Any], kind: Any, where: str) -> None:
     names = [field.name for field in fields(kind)]
-    for name in values:
-        if name not in names:
-            raise ArgumentError(f"{name}: {where} has no such option; {suggest(name, names)}")
+    if unknown := next((name for name in values if name not in names), ""):
+        raise ArgumentError(f"{unknown}: {where} has no such option; {suggest(unknown, names)}")
     check_types(kind, values)

@@ -11,13 +11,12 @@ import time
 
 import pytest
 
+from commands import options
 from saccade.cli import main
-from saccade.cli.train import read_command
 from saccade.errors import ArgumentError
 from saccade.tasks import load_task
 from saccade.tasks.task import Job, Task
 from saccade.train.checkpoint import list_steps, state_file
-from saccade.train.recipes import resolve
 from saccade.train.task import recipe
 from tiny import SMALL, command, environment, equal, train, unread
 
@@ -73,11 +72,6 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path, capsys):
     assert train(tmp_path / "file/run", "--max-steps", 2) == 2
     assert len(capsys.readouterr().err.splitlines()) == 2
     assert (tmp_path / "file").read_text() == "mine"
-
-
-def options(kind, words):
-    command = read_command(kind, words)
-    return resolve(kind, command.model, command.data, command.named)
 
 
 def test_data_and_model_choose_defaults_and_user_the_rest():

@@ -1,7 +1,7 @@
 """A task as a value, and a job: a task with a run's options, codec and data."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -162,6 +162,7 @@ class Task:
         requests: dataclass of the options of the verbs "predict", "eval" and "look".
         inputs: lines of text, or paths of files. "-" is standard input.
         suffixes: of the files that it takes from a folder, or a function of the codec.
+        columns: from a run's options to the accepted names of each column of an input, for rows from Python.
         suit: recipe of a model for data that are not built in.
         sampler: from a job to its training batches. Default: `batch_size` samples each.
         evaluate: measures some examples of a split. Default: by the predictor's `predict` and `measure`.
@@ -184,6 +185,7 @@ class Task:
     requests: Mapping[str, type]
     inputs: Literal["lines", "files"] = "lines"
     suffixes: tuple[str, ...] | Callable[[Any], tuple[str, ...]] = ()
+    columns: Callable[[Any], Sequence[Sequence[str]]] = field(default=lambda options: (), repr=False)
     suit: Callable[["Task", str, Mapping[str, Any], Any], Suited] = field(default=_usual, repr=False)
     sampler: Callable[["Job"], Sampler[Any]] = field(default=_by_count, repr=False)
     evaluate: Callable[["Job", nn.Module, str, Sequence[int], Any], Evaluation] = field(default=_in_blocks, repr=False)
@@ -230,8 +232,6 @@ class Job:
     task: Task
     codec: Any
     rows: Lazy[Any]
-
-    lines = staticmethod(texts)
 
     @property
     def name(self) -> str:
@@ -346,6 +346,10 @@ class Job:
     def baselines(self, split: str) -> dict[str, Baseline]:
         """Measure simple methods on a split."""
         return self.predictor.baselines(self.data, split)
+
+    def lines(self, inputs: Any) -> Iterator[str]:
+        """Return texts, paths or rows as lines."""
+        return texts(inputs, self.task.columns(self.settings))
 
     def read(self, line: str, number: int) -> Any:
         """Return line `number` of the inputs for `answer`."""

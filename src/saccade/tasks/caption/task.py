@@ -152,6 +152,7 @@ CAPTION = Task(
     requests=REQUESTS,
     inputs="files",
     suffixes=SUFFIXES,
+    columns=lambda options: (("image", "img"),),
     suit=_suited,
     sampler=_sampler,
     evaluate=evaluate,

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
@@ -76,7 +76,7 @@ class ClassifyText:
     inputs: ClassVar[Literal["lines", "files"]] = "lines"
     suffixes: ClassVar[tuple[str, ...]] = ()
     unit: ClassVar[str] = "words"
-    lines = staticmethod(texts)
+    lines = staticmethod(partial(texts, columns=(("text", "sentence"),)))
     models: ClassVar[dict[str, str]] = {
         "rnn-attention": "saccade.models.rnn_attention:RNNAttention",
         "self-attention": "saccade.models.self_attention:SelfAttention",

@@ -46,7 +46,7 @@ class VisualTask(ABC):
     models: ClassVar[dict[str, str]]
     recipes: ClassVar[dict[str, dict[str, Any]]]
     builtin: ClassVar[dict[str, str]]
-    lines = staticmethod(texts)
+    lines = staticmethod(partial(texts, columns=(("image",), ("question",))))
     open_corpus: ClassVar[Callable[..., Any]]
     """From --data, --size, Python objects and the names of splits to the data."""
     learn: ClassVar[Callable[..., tuple[Any, str]]]

@@ -216,6 +216,7 @@ MEMORIZE = Task(
     headline=HEADLINE,
     models=MODELS,
     builtin=BUILTIN,
+    columns=lambda options: (("input", "source", "question", "text"),),
     open=lambda options, objects: open_corpus(options.data, options.longest, objects, SplitNames.of_options(options)),
     codec=Sequences,
     predictor=Memorizes,
