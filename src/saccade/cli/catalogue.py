@@ -40,7 +40,7 @@ def tasks(names: Iterable[str] = TASKS) -> list[dict[str, Any]]:
 
 
 def _usable_models(kind: "Kind") -> dict[str, str]:
-    """Models of a task without those of other packages that cannot be imported. A note names these."""
+    """Models of a task that can be imported. Notes name the rest."""
     from saccade.train.task import model_class, models_of
 
     table = dict[str, str]()

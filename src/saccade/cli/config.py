@@ -44,7 +44,7 @@ class Config:
         return UsageError(f"--config {self.path}: {name}: {text}")
 
     def value(self, name: str, *, path: bool = False) -> str | None:
-        """Return the text of an option, None if the file has none. A `path` of a run is relative to its folder."""
+        """Return the text of an option, or None. A `path` is that of the run."""
         if name not in self.nodes or name in self.nulls:
             return None
         text = str(self.nodes[name].value)
@@ -52,11 +52,11 @@ class Config:
 
     @property
     def nulls(self) -> dict[str, None]:
-        """Options without a value, which no word of the command line gives."""
+        """Options that are null, which no word of a command line gives."""
         return {name: None for name, node in self.nodes.items() if node.tag == _NULL}
 
     def words(self, kind: type, model: str) -> list[str]:
-        """Return the options as words of a command line, without those that are null.
+        """Return the options that are not null as words of a command line.
 
         Args:
             kind: dataclass of all options with the model.
@@ -85,7 +85,7 @@ class Config:
 
     @contextmanager
     def named_in_errors(self, typed: Collection[str]) -> Iterator[None]:
-        """Name the file in errors about its options, but not about those that were `typed` too."""
+        """Name the file in errors about its options, unless they are `typed` too."""
         try:
             yield
         except SaccadeError as error:
@@ -124,7 +124,7 @@ def read_config(path: str, kind: Kind) -> Config:
 
 
 def _nodes(mapping: Any, path: str) -> dict[str, Any]:
-    """The nodes of a mapping by their keys, each of which stands there once."""
+    """The nodes of a mapping by their keys. Rejects repeated keys."""
     import yaml
 
     if not isinstance(mapping, yaml.MappingNode):

@@ -86,7 +86,7 @@ class Command:
 
 
 def read_command(kind: Kind, arguments: list[str], config: Config | None = None) -> Command:
-    """Parse the arguments and a file of options, without reading data or checking values together."""
+    """Parse the arguments and a file of options. Reads no data."""
     config = config or Config()
     words = {name: peek(arguments, f"--{name}") for name in ("model", "run", "data")}
     named, run, data = (config.value(n, path=n == "data") if word is None else word for n, word in words.items())
