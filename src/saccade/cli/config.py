@@ -52,11 +52,11 @@ class Config:
 
     @property
     def nulls(self) -> dict[str, None]:
-        """Options that are null, which no word of a command line gives."""
+        """Options with the value null. No word of a command line gives them."""
         return {name: None for name, node in self.nodes.items() if node.tag == _NULL}
 
     def words(self, kind: type, model: str) -> list[str]:
-        """Return the options that are not null as words of a command line.
+        """Return the options, without nulls, as words of a command line.
 
         Args:
             kind: dataclass of all options with the model.
