@@ -13,11 +13,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade import look
+from saccade._system.environment import choose_device
 from saccade.errors import ArgumentError
 from saccade.look import Curve
 from saccade.models.positions import waves
 from saccade.nn import Attention
-from saccade.train.environment import choose_device
 from saccade.train.randomness import generator, seeded
 from studies.frame.claims import Claim, Estimate, Verdict, conclude, decided, nothing, tabled
 from studies.frame.digits import Digits, OnDigits, open_data

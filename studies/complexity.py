@@ -14,13 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from saccade._system.environment import choose_device
 from saccade.bench.formulas import training
 from saccade.bench.measure import waiting
 from saccade.bench.peak import alone, growth
 from saccade.bench.row import Absent, Run
 from saccade.errors import ArgumentError
 from saccade.nn import MultiheadAttention
-from saccade.train.environment import choose_device
 from studies.frame.claims import Claim, Estimate, Within, conclude, rule
 from studies.frame.folder import Folder
 from studies.frame.growth import Power, crossings, draw_powers, exponent, in_turns, long_end, milliseconds, timed

@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade import look
+from saccade._system.environment import choose_device
 from saccade.auxiliary import AuxRequest
 from saccade.nn import MultiheadAttention
 from saccade.normalizers import Identity
-from saccade.train.environment import choose_device
 from saccade.train.randomness import generator, seeded
 from studies.frame.claims import Claim, Estimate, Exact, conclude, decided, tabled
 from studies.frame.direct import Budget, fit, job, size

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade import look
+from saccade._system.environment import choose_device
 from saccade.attention import attend
 from saccade.auxiliary import AuxRequest
 from saccade.look._charts import STYLES
@@ -18,7 +19,6 @@ from saccade.look._figure import FAINT, INK, Page, draw_picture
 from saccade.nn import MixtureOfExperts
 from saccade.normalizers import Entmax, Normalizer, Sigmoid, Softmax, Sparsemax
 from saccade.scores import Dot
-from saccade.train.environment import choose_device
 from saccade.train.randomness import generator, seeded
 from studies.frame.claims import Claim, Exact, conclude, decided, tabled
 from studies.frame.digits import Digits, OnDigits, open_data

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from saccade._definitions.argument_hints import choose
 from saccade.cli.arguments import parse
-from saccade.cli.train import options, read_command
+from saccade.cli.train import read_command
 from saccade.tasks import TASKS, load_task
 from saccade.train.options import flat
+from saccade.train.recipes import resolve
 from studies.frame.study import load, names
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -58,12 +59,18 @@ def trained():
     return folders
 
 
+def options(kind, words, suited=None):
+    """All options of `saccade train` for some words behind the task."""
+    command = read_command(kind, words)
+    return resolve(kind, command.model, command.data, command.named, suited)
+
+
 def accept(arguments):
     """Parse what stands behind `saccade`; the parsers raise where a word of it is wrong."""
     verb, *rest = [word for word in arguments if word != "--help"]
     if verb == "train":
         kind = load_task(choose("TASK", rest[0], TASKS))
-        return options(kind, read_command(kind, rest[1:]))
+        return options(kind, rest[1:])
     if verb == "report":
         if not rest:
             return None

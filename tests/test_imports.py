@@ -23,6 +23,7 @@ LAYERS = [
     {"memory"},
     {"nn"},
     {"__init__"},  # the public names
+    {"_system"},
     {"models"},
     {"train"},
     {"look"},
@@ -38,7 +39,7 @@ LAYERS = [
 FORBIDDEN = {
     "backends": {"nn", "models", "tasks", "cli"},
     "models": {"train"},
-    "train": {"look"},
+    "train": {"look", "bench", "data"},
     "tasks": {"bench"},
 }
 """Layers that some layers may not import, though they stand above them."""

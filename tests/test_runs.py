@@ -353,6 +353,61 @@ def test_objects_that_are_no_data_are_named_by_split_and_row(data, words, tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory):
+    """A run with relative paths, made in a folder that is not the working folder."""
+    home = tmp_path_factory.mktemp("home")
+    rows = [("a good film", "good"), ("a bad film", "bad")] * 20
+    (home / "texts.tsv").write_text("".join(f"{text} {n}\t{label}\n" for n, (text, label) in enumerate(rows)))
+    (home / "vectors.txt").write_text("good 1 0 0 0\nbad 0 1 0 0\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(home)
+        words = ["--data", "texts.tsv", "--vectors", "vectors.txt", "--model", "sum", "--embedding-dim", "4"]
+        assert main(["train", "classify-text", *words, "--run", "run", "--max-steps", "3", "--device", "cpu"]) == 0
+    return home / "run"
+
+
+def test_a_run_finds_its_relative_data_from_any_folder(elsewhere, tmp_path, monkeypatch, capsys):
+    config = json.loads((elsewhere / "config.json").read_text())
+    assert (config["options"]["data"], config["folder"]) == ("texts.tsv", str(elsewhere.parent))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "texts.tsv").write_text("other\tgood\n" * 9)
+    results = json.loads((elsewhere / "results.json").read_text())
+    run = runs.load(elsewhere, device="cpu")
+    assert run.evaluate().metrics == results["metrics"] and run.predict("a good film")[0].lines()
+    assert main(["eval", str(elsewhere), "--device", "cpu"]) == 0
+    stored = json.loads((elsewhere / "results-test.json").read_text())
+    assert (stored["metrics"], stored["config"]["options"]["data"]) == (results["metrics"], "texts.tsv")
+    assert "the data are not those" not in capsys.readouterr().err
+
+
+def test_a_run_goes_on_from_any_folder(elsewhere, tmp_path, monkeypatch):
+    words = ["train", "classify-text", "--device", "cpu", "--max-steps", "5"]
+    shutil.copytree(elsewhere, tmp_path / "copy")
+    with monkeypatch.context() as patch:
+        patch.chdir(elsewhere.parent)
+        shutil.copytree(elsewhere, tmp_path / "there")
+        assert main([*words, "--run", str(tmp_path / "there")]) == 0
+    monkeypatch.chdir(tmp_path)
+    assert main([*words, "--run", "copy"]) == 0 and equal("copy", "there")
+    assert runs.train("classify-text", run="copy", device="cpu", max_steps=6).results["steps"] == 6
+    assert main([*words, "--config", "there/config.json", "--run", "again"]) == 0 and equal("again", "there")
+    data = str(elsewhere.parent / "texts.tsv")
+    assert json.loads(Path("again/config.json").read_text())["options"]["data"] == data
+
+
+def test_a_moved_run_finds_data_beside_it(elsewhere, tmp_path, monkeypatch):
+    config = json.loads((elsewhere / "config.json").read_text())
+    shutil.copytree(elsewhere, tmp_path / "run")
+    (tmp_path / "run/config.json").write_text(json.dumps({**config, "folder": str(tmp_path / "gone")}))
+    shutil.copy(elsewhere.parent / "texts.tsv", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert runs.load("run", device="cpu").evaluate().metrics
+    (tmp_path / "texts.tsv").unlink()
+    with pytest.raises(ArgumentError, match="--data: no data set texts.tsv"):
+        runs.load("run", device="cpu").evaluate()
+
+
 def test_labelled_texts_of_python_are_classified(tmp_path):
     rows = [{"text": f"{word} film number {n}", "label": word} for n in range(30) for word in ("good", "bad")]
     small = {"embedding_dim": 8, "max_steps": 3, "device": "cpu"}

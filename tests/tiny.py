@@ -13,6 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from saccade._system.files import write_json
 from saccade.cli import main
 from saccade.errors import ArgumentError
 from saccade.tasks import TASKS
@@ -24,7 +25,6 @@ from saccade.tasks.transcribe import codec as spoken
 from saccade.tasks.transcribe.data import tones
 from saccade.tasks.translate import codec as tokens
 from saccade.tasks.translate.data import dates
-from saccade.train.files import write_json
 from saccade.train.task import Baseline, Evaluation, Example, Loss, Suited, Unreadable, options_class, recipe
 
 SMALL = ["--hidden-dim", "32", "--embedding-dim", "16", "--batch-tokens", "600", "--checkpoint-steps", "10"]

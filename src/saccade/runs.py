@@ -21,22 +21,23 @@ import torch
 from torch import nn
 
 from saccade._definitions.argument_hints import choose, suggest
+from saccade._system.environment import choose_device
+from saccade._system.files import check_folder, write, write_json
+from saccade._system.notes import say
 from saccade.data.objects import OBJECTS
 from saccade.errors import ArgumentError
 from saccade.tasks import TASKS, load_task
 from saccade.tasks.ensembles import check_drawn
+from saccade.tasks.inputs import Inputs, input_lines
 from saccade.tasks.request import changes, results_name
 from saccade.tasks.stream import stream
 from saccade.tasks.task import Hard, Job
 from saccade.train.baselines import baselines
 from saccade.train.card import confusion_matrix
-from saccade.train.environment import choose_device
-from saccade.train.files import check_folder, write, write_json
 from saccade.train.fit import train as fit
-from saccade.train.notes import say
 from saccade.train.options import Options, check_types
 from saccade.train.randomness import undisturbed
-from saccade.train.recipes import data_of, defaults, suit, usual_model
+from saccade.train.recipes import data_of, resolve, suit, usual
 from saccade.train.results import measure, split_results
 from saccade.train.results import undisturbed as in_evaluation
 from saccade.train.run import Run as Folder
@@ -102,14 +103,14 @@ def train(
         SystemExit: with 0, once it is trained, in each process of torchrun but the first.
     """
     kind = load_task(choose("task", task, TASKS))
-    name, objects = _source(kind, _kept(data))
+    usual_model, usual_data = usual(kind, None if run is None else str(run))
+    name, objects = (usual_data, None) if data is None else _source(kind, _kept(data))
     if objects is not None and more.get("processes", 1) != 1:
         raise ArgumentError("processes: expected 1 where data are Python objects, got more; write them to files")
     named_options = {**({} if run is None else {"run": str(run)}), **more}
-    model = usual_model(kind, named_options.get("run")) if model is None else model
-    model, name = _checked(kind, name, model, named_options)
+    model, name = _checked(kind, name, usual_model if model is None else model, named_options)
     suited = suit(kind, model, name, named_options, objects)
-    settings = options(kind, name, model, named_options, suited)
+    settings = resolve(kind, model, name, named_options, suited)
     with undisturbed():
         threads = torch.get_num_threads()
         try:
@@ -132,7 +133,8 @@ def _kept(data: Any) -> Any:
 
 def _source(kind: Kind, data: Any) -> tuple[str, Any]:
     """The name of data, and the Python objects if they are some."""
-    return (data_of(kind, data), None) if isinstance(data, str | Path) or data is None else (OBJECTS, data)
+    data = next(iter(kind.builtin)) if data is None else data
+    return (data_of(kind, data), None) if isinstance(data, str | Path) else (OBJECTS, data)
 
 
 def load(folder: str | Path, *, device: str = "auto", ensemble: Sequence[str | Path] = (), data: Any = None) -> "Run":
@@ -183,7 +185,7 @@ def options(
         ArgumentError: an option that there is not, or a value that means nothing.
     """
     model, data = _checked(kind, data, model, given)
-    return options_class(kind, model)(**{**defaults(kind, model, data, given, suited), **given})
+    return resolve(kind, model, data, given, suited)
 
 
 def _checked(kind: Kind, data: str | None, model: str | None, named: Mapping[str, Any]) -> tuple[str, str]:
@@ -255,26 +257,33 @@ class Run:
         """Content of results.json, or None before the end of training."""
         return self.trained.run.results()
 
-    def predict(self, inputs: str | Path | Iterable[Any], **request: "Unpack[keywords.Predict]") -> list[Answer]:
+    def predict(self, inputs: Inputs, **request: "Unpack[keywords.Predict]") -> list[Answer]:
         """Answer inputs as `saccade predict` does. `str` of an answer is its printed text.
 
         Args:
-            inputs: texts, paths if the task reads files, or rows or columns by their names if it reads numbers.
+            inputs: a text, or several. If the task reads files, the path of a file or of a folder, or several. Or rows,
+                whose columns have the names of the data: a list of dicts, a data frame, an Arrow table, or the `Path`
+                of a file: a table (.csv, .tsv, .jsonl, .parquet), or a text of an input a line.
             request: any option of `saccade predict RUN`, with _ in the place of -, such as nbest=3.
 
         Raises:
             SaccadeError: if an option means nothing here, or an input could not be read.
-        """
-        return list(self.answers(self.task.lines(inputs), self.request("predict", request)))
 
-    def align(self, inputs: str | Path | Iterable[Any], **request: "Unpack[keywords.Predict]") -> list[dict[str, Any]]:
+        Example:
+            >>> run = load("runs/dates")  # doctest: +SKIP
+            >>> run.predict(Path("dates.csv"), nbest=3)[0].lines()  # doctest: +SKIP
+            ['2025-06-18', '2025-06-28', '2025-08-18']
+        """
+        return list(self.answers(input_lines(self.task, inputs), self.request("predict", request)))
+
+    def align(self, inputs: Inputs, **request: "Unpack[keywords.Predict]") -> list[dict[str, Any]]:
         """Answer inputs with their attention, as `saccade predict --alignments` does."""
-        answers = self.answers(self.task.lines(inputs), self.request("predict", request), "json")
+        answers = self.answers(input_lines(self.task, inputs), self.request("predict", request), "json")
         return [answer.to_json() for answer in answers]
 
     def draw(
         self,
-        inputs: str | Path | Iterable[Any],
+        inputs: Inputs,
         output: str | Path | None = None,
         *,
         json: bool = False,
@@ -291,7 +300,7 @@ class Run:
         Returns:
             The paths of the pictures, which a notebook shows.
         """
-        return Pictures(self.pictures(self.task.lines(inputs), self.request("look", request), output, json=json))
+        return Pictures(self.pictures(input_lines(self.task, inputs), self.request("look", request), output, json=json))
 
     def evaluate(self, split: str = "test", **request: "Unpack[keywords.Eval]") -> Evaluation:
         """Measure the model on a split of its data, as `saccade eval` does.
@@ -365,9 +374,9 @@ class Run:
 
     def measure(self, split: str, request: Any = None) -> Evaluation:
         """Measure the model on a split by a request, with a note if the data changed."""
-        trained, fingerprint = self.trained.run.config["data"], self.task.data.fingerprint
-        if fingerprint != trained:
-            say(f"the data are not those that {self.folder} was trained on: {fingerprint}, where those were {trained}")
+        old, new = self.trained.run.config["data"], self.task.data.fingerprint
+        if new != old:
+            say(f"the data are not those that {self.folder} was trained on: {new}, where those were {old}")
         evaluation = measure(self.task, self.model, split, self.trained.options.seed, request=request)
         return replace(evaluation, baselines=baselines(self.trained.run, self.task, split))
 
@@ -379,9 +388,8 @@ class Run:
         Raises:
             OSError: if the folder cannot be written.
         """
-        unusual = {} if request is None else changes(request)
-        if self.ensemble:
-            unusual["ensemble"] = self.ensemble
+        ensemble = {"ensemble": self.ensemble} if self.ensemble else {}
+        unusual = {**({} if request is None else changes(request)), **ensemble}
         results = split_results(self.trained.run, self.trained.options, self.model, split, found)
         path = self.folder / f"{results_name(split, unusual, self.folder)}.json"
         write_json(path, {**results, "asked": unusual})
@@ -393,7 +401,6 @@ class Run:
 
 def _check_options(values: Mapping[str, Any], kind: Any, where: str) -> None:
     names = [field.name for field in fields(kind)]
-    for name in values:
-        if name not in names:
-            raise ArgumentError(f"{name}: {where} has no such option; {suggest(name, names)}")
+    if unknown := next((name for name in values if name not in names), ""):
+        raise ArgumentError(f"{unknown}: {where} has no such option; {suggest(unknown, names)}")
     check_types(kind, values)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from saccade._system.files import read_json, write_json
 from saccade.errors import SaccadeError
-from saccade.train.files import read_json, write_json
 from saccade.train.options import flag
 from saccade.train.run import beside
 

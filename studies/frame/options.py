@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
+from saccade._system.files import check_folder
 from saccade.errors import ArgumentError
 from saccade.tasks.translate.data import BUILTIN
-from saccade.train.files import check_folder
 from saccade.train.options import check_threads, flag, not_positive
 
 _MAY_DIFFER = ("output", "resume", "device", "threads")

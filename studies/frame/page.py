@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import markdown
 
 from saccade import look
+from saccade._system.files import write
 from saccade.look import Curve, Dots
-from saccade.train.files import write
 from saccade.train.task import value
 from studies.frame.claims import Estimate
 

@@ -6,8 +6,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from saccade.train.environment import choose_device, hardware, versions
-from saccade.train.notes import say
+from saccade._system.environment import choose_device, hardware, versions
+from saccade._system.notes import say
 from studies.frame import page
 from studies.frame.folder import Folder
 from studies.frame.options import Shared, arguments, command, default_folder

@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from saccade._system.environment import choose_device
+from saccade._system.notes import say
 from saccade.errors import ArgumentError
 from saccade.tasks.translate import TRANSLATE
 from saccade.tasks.translate.data import open_corpus
 from saccade.tasks.translate.data.corpus import Corpus, Pair
-from saccade.train.environment import choose_device
 from saccade.train.fit import train
-from saccade.train.notes import say
 from saccade.train.options import Options
 from saccade.train.plan import fitted
 from saccade.train.task import Kind, options_class

@@ -7,8 +7,8 @@ from dataclasses import fields
 
 import pytest
 
+from commands import options
 from saccade.cli import main
-from saccade.cli.train import options, read_command
 from saccade.tasks import TASKS, load_task
 from saccade.train.task import options_class
 from tiny import environment, python, registered
@@ -72,7 +72,7 @@ def test_defaults_are_those_of_train(described, name):
     kind = load_task(name)
     [task] = [task for task in described["tasks"] if task["name"] == name]
     for model in task["models"]:
-        chosen = options(kind, read_command(kind, ["--model", model["name"]]))
+        chosen = options(kind, ["--model", model["name"]])
         assert {option["name"]: option["default"] for option in model["options"]} == {
             field.name: getattr(chosen, field.name) for field in fields(chosen)
         }

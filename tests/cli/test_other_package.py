@@ -95,10 +95,10 @@ def test_models_and_tasks_of_others_are_listed(package, capsys):
 @every(
     ("model", "error"),
     [
-        ("forty:Smal", "--model: expected module:Class, got forty:Smal (AttributeError: module 'forty' has no "),
-        ("fourty:Small", "--model: expected module:Class, got fourty:Small (ModuleNotFoundError: No module named "),
-        ("forty:", "--model: expected module:Class, got forty: (AttributeError: module 'forty' has no attribute '')"),
-        (":Small", "--model: expected module:Class, got :Small (ValueError: Empty module name)"),
+        ("forty:Smal", "--model: expected module:Name, got forty:Smal (AttributeError: module 'forty' has no "),
+        ("fourty:Small", "--model: expected module:Name, got fourty:Small (ModuleNotFoundError: No module named "),
+        ("forty:", "--model: expected module:Name, got forty: (AttributeError: module 'forty' has no attribute '')"),
+        (":Small", "--model: expected module:Name, got :Small (ValueError: Empty module name)"),
         ("forty:Options", "--model: expected a torch module with a dataclass Options, got forty:Options"),
         ("smal", "--model: there is no smal; did you mean small?"),
     ],
@@ -113,8 +113,94 @@ def test_a_run_without_its_package_is_one_error(package, monkeypatch):
     run = runs.train("classify-image", model="forty:Small", run=package / "run", max_steps=1, device="cpu").folder
     monkeypatch.setattr(sys, "path", sys.path[1:])
     sys.modules.pop("forty")
-    with pytest.raises(ArgumentError, match="expected module:Class, got forty:Small .*No module named 'forty'"):
+    with pytest.raises(ArgumentError, match="expected module:Name, got forty:Small .*No module named 'forty'"):
         runs.load(run)
+
+
+@pytest.fixture
+def broken(tmp_path, monkeypatch):
+    """Write modules that others import; returns the path of a module."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    written = []
+
+    def module(text):
+        name = f"broken_{len(written)}"
+        written.append(name)
+        (tmp_path / f"{name}.py").write_text(text)
+        return tmp_path / f"{name}.py"
+
+    yield module
+    for name in written:
+        sys.modules.pop(name, None)
+
+
+FAULTS = [
+    ("\nraise RuntimeError('no\\nlicence')", "RuntimeError: no licence", 2),
+    ("x = 1\n1 / 0", "ZeroDivisionError: division by zero", 2),
+    ("def f():\n    return {}['a']\n\nf()", "KeyError: 'a'", 2),
+    ("import sys\nsys.exit(3)", "SystemExit: 3", 2),
+    ("import nowhere.at_all", "ModuleNotFoundError: No module named 'nowhere'", 1),
+    ("x = (\n", "SyntaxError: '(' was never closed", 1),
+]
+
+
+@every(("text", "reason", "line"), FAULTS)
+def test_a_module_that_raises_is_one_line_with_its_place(text, reason, line, broken, capsys, monkeypatch):
+    path = broken(text)
+    assert main(["train", "classify-image", "--model", f"{path.stem}:Model"]) == 2
+    err = capsys.readouterr().err
+    assert (
+        err.startswith(f"error: --model: expected module:Name, got {path.stem}:Model ({reason}")
+        and "\n" not in err[:-1]
+    )
+    assert err.endswith(f"{path}:{line})\n")
+    monkeypatch.setitem(TASKS, "theirs", f"{path.stem}:TASK")
+    assert main(["train", "theirs"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"error: TASK theirs: expected module:Name, got {path.stem}:TASK ({reason}")
+    assert main(["list"]) == 0  # ours are there
+    out, err = capsys.readouterr()
+    assert out.startswith("translate: ") and "theirs" not in out and err.startswith("TASK theirs: ")
+    assert err.count("\n") == 1
+
+
+MODEL = """from dataclasses import dataclass
+from torch import nn
+from saccade.tasks.classify_image import CLASSIFY_IMAGE
+from saccade.train.options import Options as Shared
+
+class Model(nn.Module):
+    {options}
+"""
+
+
+@every(
+    ("options", "error"),
+    [
+        (
+            "@dataclass\n    class Options:\n        width: int",
+            "{model}.Options: expected a default of each field, got none",
+        ),
+        (
+            "class Options(Shared, CLASSIFY_IMAGE.Options): pass",
+            "{model}.Options: expected a dataclass beside the task's",
+        ),
+        ("Options = int", "expected a torch module with a dataclass Options"),
+    ],
+)
+def test_options_of_a_model_that_do_not_fit_are_one_error(options, error, broken, capsys):
+    model = f"{broken(MODEL.format(options=options)).stem}:Model"
+    for verb in (["--help"], []):
+        assert main(["train", "classify-image", "--model", model, *verb]) == 2
+        err = capsys.readouterr().err
+        assert err.startswith(f"error: --model: {error.format(model=model)}") and err.count("\n") == 1
+
+
+def test_an_entry_point_to_something_else_is_one_error(monkeypatch, capsys):
+    monkeypatch.setitem(TASKS, "theirs", "json:dumps")
+    assert main(["train", "theirs"]) == 2
+    expected = "error: TASK theirs: expected a saccade.tasks.task.Task, got function json:dumps\n"
+    assert capsys.readouterr().err == expected
 
 
 def test_a_run_is_named_after_the_class():

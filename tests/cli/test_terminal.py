@@ -11,11 +11,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from saccade._system import notes
+from saccade._system.files import read_json, write_json
+from saccade._system.notes import CONTROL
 from saccade.cli import main
 from saccade.tasks.image.features.__main__ import main as extract
-from saccade.train import notes
-from saccade.train.files import read_json, write_json
-from saccade.train.notes import CONTROL
 from tiny import Line, registered
 
 HOSTILE = "\x1b[31m\x9b\u202e"

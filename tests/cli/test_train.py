@@ -11,9 +11,9 @@ import time
 
 import pytest
 
+from commands import options
 from saccade.cli import main
-from saccade.cli.arguments import UsageError
-from saccade.cli.train import options, read_command
+from saccade.errors import ArgumentError
 from saccade.tasks import load_task
 from saccade.tasks.task import Job, Task
 from saccade.train.checkpoint import list_steps, state_file
@@ -76,11 +76,11 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path, capsys):
 
 def test_data_and_model_choose_defaults_and_user_the_rest():
     kind = load_task("translate")
-    chosen = options(kind, read_command(kind, ["--seed", "5", "--no-resume"]))
+    chosen = options(kind, ["--seed", "5", "--no-resume"])
     assert (chosen.model, chosen.data, chosen.seed, chosen.resume) == ("rnnsearch", "dates", 5, False)
-    assert options(kind, read_command(kind, ["--max_minutes=2"])).max_steps is None
-    assert options(kind, read_command(kind, [])).max_steps > 0
-    assert options(kind, read_command(kind, ["--max-minutes", "2", "--max-steps", "7"])).max_steps == 7
+    assert options(kind, ["--max_minutes=2"]).max_steps is None
+    assert options(kind, []).max_steps > 0
+    assert options(kind, ["--max-minutes", "2", "--max-steps", "7"]).max_steps == 7
     assert chosen.hidden_dim == recipe(kind, "rnnsearch", "dates")["hidden_dim"] == 128
 
 
@@ -88,12 +88,12 @@ def test_a_constant_schedule_takes_no_horizon():
     kind = load_task("translate")
     usual = recipe(kind, "rnnsearch", "corpus")
     for typed in ("constant", "inverse-sqrt"):
-        chosen = options(kind, read_command(kind, ["--data", "corpus", "--schedule", typed]))
+        chosen = options(kind, ["--data", "corpus", "--schedule", typed])
         assert (chosen.schedule, chosen.schedule_steps, chosen.final_rate) == (typed, None, 0.0)
-    chosen = options(kind, read_command(kind, ["--data", "corpus", "--schedule=linear"]))
+    chosen = options(kind, ["--data", "corpus", "--schedule=linear"])
     assert (chosen.schedule_steps, chosen.final_rate) == (usual["schedule_steps"], usual["final_rate"])
-    with pytest.raises(UsageError, match="--schedule-steps: expected only with --schedule linear or cosine"):
-        options(kind, read_command(kind, ["--data", "corpus", "--schedule", "constant", "--schedule-steps", "9"]))
+    with pytest.raises(ArgumentError, match="--schedule-steps: expected only with --schedule linear or cosine"):
+        options(kind, ["--data", "corpus", "--schedule", "constant", "--schedule-steps", "9"])
 
 
 @pytest.mark.slow

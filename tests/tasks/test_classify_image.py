@@ -12,6 +12,7 @@ import torch
 from torch.nn import functional as F
 
 from saccade import runs
+from saccade._system.files import read_json, write_json
 from saccade.errors import ArgumentError
 from saccade.models.cnn import CNN
 from saccade.models.cnn import Options as Sizes
@@ -21,7 +22,6 @@ from saccade.tasks.image.images import Pixels, encode_png, image_of
 from saccade.tasks.image.labelled import LabelledImages
 from saccade.tasks.image.maps import LookRequest
 from saccade.tasks.labels.request import Request
-from saccade.train.files import read_json, write_json
 from saccade.train.options import check_types
 from saccade.train.task import Unreadable
 from tiers import every

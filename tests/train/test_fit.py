@@ -1,4 +1,5 @@
 import json
+import logging
 import os
 import re
 import signal
@@ -51,14 +52,32 @@ def test_run_continued_is_the_run_that_was_not_interrupted(tmp_path, stop, capsy
     assert f"going on in {tmp_path / 'parts'} at step {stop}" in capsys.readouterr().err
 
 
-def test_a_model_without_readable_checkpoints_is_kept(tmp_path):
+def test_a_model_without_readable_checkpoints_is_kept(tmp_path, capsys):
     train(Line, options(tmp_path / "a"))
     for path in (tmp_path / "a/checkpoints").iterdir():
         path.write_bytes(path.read_bytes()[:3])
-    before = (tmp_path / "a/model.safetensors").read_bytes()
-    with pytest.raises(RunError, match=r"none can be read.*--no-resume"):
+    before = {path: path.read_bytes() for path in (tmp_path / "a").rglob("*.*") if path.is_file()}
+    capsys.readouterr()
+    with pytest.raises(RunError, match=r"none can be read \(.*step-00000030.*; put back a copy, or .* --no-resume$"):
         train(Line, options(tmp_path / "a", max_steps=40))
-    assert (tmp_path / "a/model.safetensors").read_bytes() == before
+    assert {path: path.read_bytes() for path in before} == before and capsys.readouterr().err == ""
+
+
+def test_a_log_of_another_run_is_refused_and_left_as_it_is(tmp_path):
+    for name, seed in (("a", 1), ("b", 2)):
+        train(Line, options(tmp_path / name, seed=seed, max_steps=20))
+    log = tmp_path / "a/metrics.jsonl"
+    mine = log.read_text()
+    theirs = (tmp_path / "b/metrics.jsonl").read_text()
+    log.write_text(theirs)
+    with pytest.raises(
+        RunError, match=r"metrics.jsonl: expected the log of this run, got another file, without its line"
+    ):
+        train(Line, options(tmp_path / "a"))
+    assert log.read_text() == theirs
+    for text in ('{"my": "note"}\n' + mine, None):  # a user's own line, and a log that was moved away
+        log.unlink() if text is None else log.write_text(text)
+        assert train(Line, options(tmp_path / "a", max_steps=25 if text else 30)).fresh
 
 
 @pytest.mark.parametrize("file", rest_slow([weights_file, state_file]))
@@ -77,13 +96,18 @@ def test_a_damaged_checkpoint_costs_one_checkpoint_and_one_line(tmp_path, capsys
 
 def test_with_no_checkpoint_whole_it_begins_again_and_says_so(tmp_path, capsys):
     train(Line, options(tmp_path / "whole"))
-    train(Line, options(tmp_path / "a", max_steps=10))
+    train(Line, options(tmp_path / "a", max_steps=20))
     for path in (tmp_path / "a/checkpoints").glob("*.state.safetensors"):
         path.write_text("?")
     for name in ("results.json", "model.safetensors"):  # as a run leaves them that never came to its end
         (tmp_path / "a" / name).unlink()
+    capsys.readouterr()
     train(Line, options(tmp_path / "a"))
-    assert "set aside; there is none before it" in capsys.readouterr().err
+    lines = [line for line in capsys.readouterr().err.splitlines() if "corrupt" in line]
+    assert len(lines) == 1 and "step-00000020" in lines[0]
+    assert lines[0].endswith(
+        " and 1 more, set aside; training begins again at step 0; to go on instead, stop it and put back a copy of them"
+    )
     assert equal(tmp_path / "whole", tmp_path / "a")
 
 
@@ -169,7 +193,7 @@ def test_what_cannot_become_a_run_is_refused_before_data_are_read(tmp_path, monk
 
 
 def test_too_many_processes_for_the_memory_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("saccade.train.environment.free_bytes", lambda device: 4 << 30)
+    monkeypatch.setattr("saccade._system.environment.free_bytes", lambda device: 4 << 30)
     with pytest.raises(ArgumentError, match="--processes: expected at most 11, got 1000"):
         train(Line, options(tmp_path / "a", processes=1000))
     assert list(tmp_path.iterdir()) == []
@@ -363,6 +387,12 @@ def test_tensorboard_has_every_step_once_after_a_resume(tmp_path):
     log = events.EventAccumulator(str(tmp_path / "a/tensorboard")).Reload()
     assert {"loss", "learning_rate", "validation_closeness"} <= set(log.Tags()["scalars"])
     assert [event.step for event in log.Scalars("loss")] == [10, 20, 30]
+
+
+def test_a_logger_of_another_kind_is_refused_before_there_is_a_run(tmp_path):
+    with pytest.raises(ArgumentError, match="loggers: expected loggers of lightning.pytorch.loggers, got Logger"):
+        train(Line, options(tmp_path / "a"), loggers=[logging.getLogger("mine")])
+    assert not (tmp_path / "a").exists()
 
 
 def test_any_logger_of_lightning_gets_the_numbers(tmp_path):

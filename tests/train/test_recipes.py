@@ -7,7 +7,7 @@ import pytest
 from saccade.cli import main
 from saccade.runs import train
 from saccade.tasks import TASKS, load_task
-from saccade.train.recipes import data_of, defaults, suit, usual_model
+from saccade.train.recipes import data_of, defaults, suit, usual
 from saccade.train.run import Run, RunError
 from saccade.train.schedules import FALLING, SCHEDULES
 from saccade.train.task import Suited, options_class, recipe
@@ -62,7 +62,7 @@ def test_a_path_beside_you_comes_before_built_in_data(task, tmp_path, monkeypatc
         (folder / name).mkdir()
         assert data_of(kind, name) == f"./{name}"
         assert capsys.readouterr().err.startswith(f"--data {name}: taking ./{name}, ")
-    assert (data_of(kind, "./x"), data_of(kind, None)) == ("./x", next(iter(kind.builtin)))
+    assert (data_of(kind, "./x"), usual(kind, None)[1]) == ("./x", next(iter(kind.builtin)))
     assert capsys.readouterr().err == ""
 
 
@@ -129,8 +129,8 @@ def test_given_options_win_and_are_checked_together(made, tmp_path, capsys):
     assert (options_of(tmp_path / "b")["width"], options_of(tmp_path / "b")["schedule_steps"]) == (3, 4)
     capsys.readouterr()
     assert main([*words[:-3], str(tmp_path / "c"), "--schedule", "linear", "--schedule-steps", "1"]) == 2
-    refused = "--schedule-steps: expected, for linear, more than 2 (--warmup-steps), got 1; see saccade train opened"
-    assert f"error: {refused} --help\n" == capsys.readouterr().err.splitlines(keepends=True)[-1]
+    refused = "--schedule-steps: expected, for linear, more than 2 (--warmup-steps), got 1"
+    assert f"error: {refused}\n" == capsys.readouterr().err.splitlines(keepends=True)[-1]
 
 
 def test_a_run_goes_on_by_its_own_recipe_and_reads_nothing_for_it(made, capsys):
@@ -170,11 +170,11 @@ def test_a_resumed_run_keeps_its_budget_but_not_its_place(made):
         suit(Opened, "linear", "300-points", {"run": str(made)})
 
 
-def test_a_run_says_its_model_where_none_is_named(made, tmp_path):
-    assert usual_model(Opened, str(made)) == usual_model(Opened, None) == "linear"
-    assert usual_model(Opened, str(tmp_path / "nowhere")) == "linear"
+def test_a_run_names_its_model_and_data(made, tmp_path):
+    assert usual(Opened, str(made)) == ("linear", "300-points")
+    assert usual(Opened, None) == usual(Opened, str(tmp_path / "nowhere")) == ("linear", "points")
     other = load_task("translate")
-    assert usual_model(other, str(made)) == next(iter(other.models))
+    assert usual(other, str(made)) == (next(iter(other.models)), "dates")
 
 
 def test_help_reads_no_data_and_errors_are_one_line(capsys):

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from saccade._system.files import unfinished
 from saccade.train.checkpoint import Checkpoint, save, state_file
-from saccade.train.files import unfinished
 from saccade.train.options import Options
 from saccade.train.run import Run, RunError, beside
 from tiers import every

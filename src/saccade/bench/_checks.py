@@ -13,12 +13,12 @@ import torch
 from torch import Tensor
 
 from saccade import AuxRequest, attend, remember
+from saccade._system.notes import output
 from saccade.bench._rows.random_calls import drawn, vector
 from saccade.bench.measure import distances
 from saccade.masks import Lengths
 from saccade.nn import MultiheadAttention
 from saccade.scores import Additive, ScaledDot
-from saccade.train.notes import output
 
 CALLS = 2000
 INTERRUPTED = 130  # exit code after Ctrl-C

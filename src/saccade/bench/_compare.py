@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from saccade._system.files import read_json
 from saccade.bench._page import amount, line
 from saccade.bench._rows import matches
 from saccade.errors import ArgumentError
-from saccade.train.files import read_json
 
 _COLUMNS = ("row", "peer", "old", "new", "old/new", "old ratio", "new ratio", "change", "")
 _WIDTHS = (9, 9, 7, 9, 9, 7, 0)  # of the columns behind the names

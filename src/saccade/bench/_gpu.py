@@ -16,12 +16,12 @@ from pathlib import Path
 
 import torch
 
+from saccade._system.files import encode, read_json
+from saccade._system.notes import output
 from saccade.bench._checks import INTERRUPTED
 from saccade.bench._rows import matches, rows
 from saccade.bench.peak import environment
 from saccade.bench.row import Setup
-from saccade.train.files import encode, read_json
-from saccade.train.notes import output
 
 SECONDS = 480.0
 _GRACE = 10.0  # seconds of a part that is stopped to write its files

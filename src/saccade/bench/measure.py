@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from saccade._system.environment import free_bytes, hardware, versions
 from saccade.bench.peak import peak_of
 from saccade.bench.row import Absent, Result, Row, Run, Setup
 from saccade.errors import SaccadeError
-from saccade.train.environment import free_bytes, hardware, versions
 
 _SAMPLE, _REPEATS = 1e-3, 1000  # least seconds of a sample; shorter calls are repeated, at most so often
 _SHORT = 20e-3  # seconds of a call that is made once more to warm up

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 
 from saccade._definitions.argument_hints import suggest
+from saccade._system.files import told
+from saccade._system.notes import escaped, open_streams, output, say, shortened, unheard
 from saccade.cli.arguments import INTERRUPTED, UsageError, one_line
 from saccade.errors import DISTRIBUTION, SaccadeError
-from saccade.train.files import told
-from saccade.train.notes import escaped, open_streams, output, say, shortened, unheard
 
 __all__ = ["VERBS", "main"]
 

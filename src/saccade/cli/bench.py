@@ -14,6 +14,9 @@ from typing import Any
 import torch
 
 from saccade._definitions.argument_hints import choose
+from saccade._system.environment import choose_device
+from saccade._system.files import encode
+from saccade._system.notes import output, say, unheard
 from saccade.bench import Result, Row, Setup, rows, select
 from saccade.bench._compare import Stored, compare, read, stored
 from saccade.bench._page import COLUMNS, cells, limits, line, page, record, summary, widths
@@ -21,9 +24,6 @@ from saccade.bench.measure import Machine, look_at, measure_rows, probes
 from saccade.bench.row import BACKENDS
 from saccade.cli.arguments import INTERRUPTED, UsageError, parse
 from saccade.look._files import write_new
-from saccade.train.environment import choose_device
-from saccade.train.files import encode
-from saccade.train.notes import output, say, unheard
 from saccade.train.options import not_positive
 
 _NOW_THERE = "there is a file now, which is not written over"

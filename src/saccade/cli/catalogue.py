@@ -12,8 +12,10 @@ from inspect import get_annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
+from saccade._system.notes import say
 from saccade.cli.help import help_texts
-from saccade.tasks import TASKS, load_task
+from saccade.errors import SaccadeError
+from saccade.tasks import TASKS, usable_tasks
 
 if TYPE_CHECKING:
     from saccade.train.task import Kind
@@ -31,11 +33,24 @@ def tasks(names: Iterable[str] = TASKS) -> list[dict[str, Any]]:
     """Return tasks by their names, each with its models, their options, and its data."""
     listed = {task["name"]: task for task in expanded(load())}
     extended = {point.name.partition(".")[0] for point in entry_points(group="saccade.models")}
-    if other := [load_task(name) for name in names if name in TASKS and (name not in listed or name in extended)]:
-        from saccade.train.task import models_of
-
-        listed |= {task["name"]: task for task in expanded(packed((kind, models_of(kind)) for kind in other))}
+    other = (name for name in names if name in TASKS and (name not in listed or name in extended))
+    if kinds := usable_tasks(other).values():
+        listed |= {task["name"]: task for task in expanded(packed((kind, _usable_models(kind)) for kind in kinds))}
     return [listed[name] for name in names if name in listed]
+
+
+def _usable_models(kind: "Kind") -> dict[str, str]:
+    """Models of a task that can be imported. Notes name the rest."""
+    from saccade.train.task import model_class, models_of
+
+    table = dict[str, str]()
+    for name, where in models_of(kind).items():
+        try:
+            model_class(kind, name)
+            table[name] = where
+        except SaccadeError as error:
+            say(f"{kind.name} {name}: {error}")
+    return table
 
 
 def summaries() -> dict[str, str]:

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 from saccade._definitions.argument_hints import choose
+from saccade._system.notes import output
 from saccade.cli.arguments import peek
 from saccade.cli.catalogue import load, tasks
 from saccade.tasks import TASKS
-from saccade.train.notes import output
 
 _SCRIPTS = {
     "bash": r"""

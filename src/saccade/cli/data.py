@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from saccade._definitions.argument_hints import choose
+from saccade._system.files import check_folder
+from saccade._system.notes import output
 from saccade.cli.arguments import UsageError, named_options, names_of, one_line, parse
 from saccade.cli.catalogue import summaries
 from saccade.cli.help import show_choices
@@ -14,8 +16,6 @@ from saccade.errors import SaccadeError
 from saccade.look._files import write_new
 from saccade.runs import examples
 from saccade.tasks import TASKS, load_task
-from saccade.train.files import check_folder
-from saccade.train.notes import output
 from saccade.train.options import flat, select
 from saccade.train.task import Example
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from saccade._system.notes import output
 from saccade.cli.arguments import UsageError, one_line
 from saccade.cli.metrics import print_baselines, print_metrics
 from saccade.cli.requests import Device, Ensemble, open_request
-from saccade.train.notes import output
 from saccade.train.options import not_positive
 
 

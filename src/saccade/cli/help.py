@@ -10,7 +10,7 @@ from inspect import cleandoc
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from saccade.train.notes import escaped, output
+from saccade._system.notes import escaped, output
 
 WORDS = {"--help", "-h", "--help-all"}
 _COLUMN = 26  # where the text of an option begins

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from saccade._system.files import naming
+from saccade._system.notes import Once, say
 from saccade.cli.arguments import UsageError
 from saccade.data.folders import files_below
-from saccade.train.files import naming
-from saccade.train.notes import Once, say
 from saccade.train.task import Task
 
 _LONGEST = 1 << 24  # bytes of a line: far beyond what any model reads of a text

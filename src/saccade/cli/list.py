@@ -3,9 +3,9 @@
 import json
 from dataclasses import dataclass
 
+from saccade._system.notes import output
 from saccade.cli.arguments import parse
 from saccade.cli.catalogue import tasks
-from saccade.train.notes import output
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
+from saccade._system.files import check_folder
+from saccade._system.notes import output
 from saccade.cli.inputs import Pending, inputs
 from saccade.cli.requests import Device, Inputs, open_request
-from saccade.train.files import check_folder
-from saccade.train.notes import output
 
 
 @dataclass(frozen=True, kw_only=True)

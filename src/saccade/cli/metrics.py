@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from saccade.train.notes import output
+from saccade._system.notes import output
 from saccade.train.task import Baseline, Metric, value
 
 

@@ -3,10 +3,10 @@
 import json
 from dataclasses import dataclass
 
+from saccade._system.notes import output
 from saccade.cli.arguments import UsageError
 from saccade.cli.inputs import Pending, inputs
 from saccade.cli.requests import Device, Ensemble, Inputs, open_request
-from saccade.train.notes import output
 from saccade.train.task import Form
 
 _READ_AHEAD, _OF_A_FILE = 64, 512  # lines: of a file nobody waits for the next one, and large batches are the fastest

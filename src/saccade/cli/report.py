@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from saccade._definitions.argument_hints import choose
+from saccade._system.notes import output, say
 from saccade.cli.arguments import INTERRUPTED, parse
 from saccade.cli.help import show_choices
 from saccade.cli.threads import set_threads
 from saccade.errors import SaccadeError
-from saccade.train.notes import output, say
 
 _CHECKOUT = Path(__file__).resolve().parents[3]
 

@@ -14,7 +14,7 @@ from saccade.cli.help import help_texts
 from saccade.cli.inputs import readable
 from saccade.cli.threads import set_threads
 from saccade.runs import Run, load
-from saccade.tasks import TASKS, load_task
+from saccade.tasks import TASKS, load_task, usable_tasks
 from saccade.train.options import check_threads, flat, select
 from saccade.train.run import Run as Folder
 
@@ -86,7 +86,7 @@ def open_request(verb: str, verb_options: type, arguments: Sequence[str]) -> tup
         arguments,
         program,
         description,
-        others=lambda: {name: load_task(name).requests[verb] for name in TASKS},
+        others=lambda: {name: kind.requests[verb] for name, kind in usable_tasks(TASKS).items()},
         owner="a run of",
         groups={"options": names_of(verb_options), kind.name: names_of(request)},
     )
@@ -107,8 +107,8 @@ def _any_request(verb: str) -> type:
     """Options of a verb for any run, with their tasks before each text of help."""
     options: dict[str, list[Field[Any]]] = {}
     texts: dict[str, dict[str, list[str]]] = {}
-    for task in TASKS:
-        request = load_task(task).requests[verb]
+    for task, owner in usable_tasks(TASKS).items():
+        request = owner.requests[verb]
         explained = help_texts(request.__mro__)
         for option in fields(request):
             options.setdefault(option.name, []).append(option)

@@ -4,8 +4,8 @@ import os
 
 import torch
 
-from saccade.train.environment import busy_cores, threads_for
-from saccade.train.notes import say
+from saccade._system.environment import busy_cores, threads_for
+from saccade._system.notes import say
 
 
 def set_threads(threads: int | None, *, advise: bool = False) -> None:

@@ -6,21 +6,20 @@ from functools import partial
 from typing import Any
 
 from saccade._definitions.argument_hints import choose
+from saccade._system.notes import output, say
 from saccade.cli.arguments import INTERRUPTED, UsageError, named_options, names_of, parse, peek
 from saccade.cli.catalogue import summaries
-from saccade.cli.config import check_options, read_config, words_of
+from saccade.cli.config import Config, read_config
 from saccade.cli.help import show_choices
 from saccade.cli.metrics import print_baselines, print_metrics
 from saccade.cli.threads import set_threads
-from saccade.errors import ArgumentError
 from saccade.tasks import TASKS, load_task
 from saccade.train.baselines import kept
 from saccade.train.fit import train
-from saccade.train.notes import output, say
 from saccade.train.options import Options, flat
-from saccade.train.recipes import data_of, defaults, suit, usual_model
+from saccade.train.recipes import data_of, defaults, resolve, suit, usual
 from saccade.train.schedules import FALLING
-from saccade.train.task import Kind, Suited, choose_model, model_class, models_of, options_class
+from saccade.train.task import Kind, choose_model, model_class, models_of, options_class
 
 _USUAL = ("data", "model", "run", "config", "max_steps", "max_minutes", "seed", "device")  # first in the help
 
@@ -31,9 +30,17 @@ def run(arguments: list[str]) -> int:
         show_choices("saccade train", "TASK", summaries())
         return 0
     kind = load_task(choose("TASK", arguments[0], TASKS))
-    command = read_command(kind, arguments[1:])
+    words = arguments[1:]
+    path = peek(words, "--config")
+    config = Config() if path is None else read_config(path, kind)
+    typed = {word.partition("=")[0].removeprefix("--").removeprefix("no-").replace("-", "_") for word in words}
+    with config.named_in_errors(typed):
+        return _train(kind, read_command(kind, words, config))
+
+
+def _train(kind: Kind, command: "Command") -> int:
     suited = suit(kind, command.model, command.data, command.named)
-    chosen = options(kind, command, suited)
+    chosen = resolve(kind, command.model, command.data, command.named, suited)
     advise = partial(set_threads, command.named.get("threads"), advise=True)
     outcome = train(kind, chosen, suited.data, suited, command.named, advise)
     if outcome.follows:
@@ -62,7 +69,7 @@ def _way_on(final: Mapping[str, Any], options: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class File:
     """A file of options."""
 
     config: str | None = None
@@ -78,22 +85,22 @@ class Command:
     named: dict[str, Any]  # options in it, by their names
 
 
-def read_command(kind: Kind, arguments: list[str]) -> Command:
-    """Parse the arguments, without reading data or checking values together."""
-    path = peek(arguments, "--config")
-    configured = {} if path is None else read_config(path, kind.name)
-    arguments = [*words_of(configured), *arguments]  # of two equal options the last one counts
-    named = peek(arguments, "--model")
-    model = usual_model(kind, peek(arguments, "--run")) if named is None else choose_model(kind, named, "--model")
-    if (data := peek(arguments, "--data")) == "":
+def read_command(kind: Kind, arguments: list[str], config: Config | None = None) -> Command:
+    """Parse the arguments and a file of options. Reads no data."""
+    config = config or Config()
+    words = {name: peek(arguments, f"--{name}") for name in ("model", "run", "data")}
+    named, run, data = (config.value(n, path=n == "data") if word is None else word for n, word in words.items())
+    usual_model, usual_data = usual(kind, run)
+    model = usual_model if named is None else choose_model(kind, named, "--model")
+    if data == "":
         raise UsageError("--data: expected a built-in data set, a folder or a file, got an empty name")
-    data = data_of(kind, data)
+    data = usual_data if data is None else data_of(kind, data)
     options: Any = options_class(kind, model, checked=False)
-    check_options(configured, options, f"{path}", model)
+    arguments = [*config.words(options, model), *arguments]  # of two equal options the last one counts
     description = f"Train {kind.name}. Models: {', '.join(models_of(kind))}. Built-in data: {', '.join(kind.builtin)}."
     if data not in kind.builtin:
         description += " Defaults are those for much data; training may choose others by what it reads, and says which."
-    with_config: Any = flat(options, Config, checked=False)
+    with_config: Any = flat(options, File, checked=False)
     parsed = parse(
         with_config,
         arguments,
@@ -104,17 +111,8 @@ def read_command(kind: Kind, arguments: list[str]) -> Command:
         owner="--model",
         groups=_groups(kind, model),
     )
-    typed = {name: getattr(parsed, name) for name in named_options(options, arguments)}
-    return Command(model, data, {**typed, "data": data} if "data" in typed else typed)
-
-
-def options(kind: Kind, command: Command, suited: Suited | None = None) -> Options:
-    """Return all options of the run: the named ones, and suitable defaults."""
-    values = {**defaults(kind, command.model, command.data, command.named, suited), **command.named}
-    try:
-        return options_class(kind, command.model)(**values)
-    except ArgumentError as error:
-        raise UsageError(f"{error}; see {_program(kind)} --help") from error
+    named_values = {**config.nulls, **{name: getattr(parsed, name) for name in named_options(options, arguments)}}
+    return Command(model, data, {**named_values, "data": data} if "data" in named_values else named_values)
 
 
 def _groups(kind: Kind, model: str) -> dict[str, list[str]]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from saccade._system.files import other_than_file
 from saccade.data.splits import SplitNames, spelled_splits
 from saccade.data.table import Table
 from saccade.errors import ArgumentError, SaccadeError, pip_install
-from saccade.train.files import other_than_file
 
 __all__ = ["is_arrow", "read_arrow"]
 

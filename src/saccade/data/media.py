@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import BinaryIO
 
+from saccade._system.files import other_than_file
 from saccade.errors import ArgumentError
-from saccade.train.files import other_than_file
 
 __all__ = ["read_bytes"]
 

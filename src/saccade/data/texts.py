@@ -4,9 +4,9 @@ import gzip
 import zlib
 from pathlib import Path
 
+from saccade._system.files import other_than_file
 from saccade.data.conversions import converted, recoded
 from saccade.errors import ArgumentError
-from saccade.train.files import other_than_file
 
 __all__ = ["decoded", "lines_of", "read_lines", "read_text", "suffix_of"]
 

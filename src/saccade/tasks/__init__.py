@@ -4,16 +4,17 @@ A new one is a module here with a `saccade.tasks.task.Task`, and a line in `TASK
 entry point of the group `saccade.tasks`, and models for tasks by one of the group `saccade.models`.
 """
 
-from importlib import import_module
+from collections.abc import Iterable
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
+from saccade._system.notes import say
 from saccade.errors import SaccadeError
 
 if TYPE_CHECKING:
     from saccade.train.task import Kind
 
-__all__ = ["TASKS", "load_task"]
+__all__ = ["TASKS", "load_task", "usable_tasks"]
 
 TASKS = {
     "translate": "saccade.tasks.translate:TRANSLATE",
@@ -33,7 +34,7 @@ def load_task(name: str) -> "Kind":
     """Return a task by its name.
 
     Raises:
-        SaccadeError: if there is none of that name.
+        SaccadeError: if there is none of that name, or it cannot be imported.
 
     Example:
         >>> load_task("glimpse").unit
@@ -41,6 +42,23 @@ def load_task(name: str) -> "Kind":
     """
     if name not in TASKS:
         raise SaccadeError(f"TASK: expected one of {', '.join(TASKS)}, got {name}")
-    module, _, attribute = TASKS[name].partition(":")
-    task: Kind = getattr(import_module(module), attribute)
+    from saccade.train.task import find  # imports torch, which the names of tasks do not need
+
+    try:
+        task: Kind = find(TASKS[name])
+    except SaccadeError as error:
+        raise SaccadeError(f"TASK {name}: {error}") from error
+    if not hasattr(task, "prepare"):
+        raise SaccadeError(f"TASK {name}: expected a saccade.tasks.task.Task, got {type(task).__name__} {TASKS[name]}")
     return task
+
+
+def usable_tasks(names: Iterable[str]) -> "dict[str, Kind]":
+    """Return tasks by their names, without those of other packages that cannot be imported. A note names these."""
+    tasks = dict[str, "Kind"]()
+    for name in names:
+        try:
+            tasks[name] = load_task(name)
+        except SaccadeError as error:
+            say(str(error))
+    return tasks

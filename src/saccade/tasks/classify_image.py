@@ -156,5 +156,6 @@ CLASSIFY_IMAGE = Task(
     requests={"predict": Request, "eval": EvalRequest, "look": LookRequest},
     inputs="files",
     suffixes=SUFFIXES,
+    columns=lambda options: (("image", "img"),),
 )
 """The task, see docs/classify-image.md. Models have recipes of their own."""

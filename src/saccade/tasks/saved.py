@@ -7,8 +7,8 @@ from typing import Any
 
 from safetensors import SafetensorError
 
+from saccade._system.files import read_json
 from saccade.errors import ArgumentError
-from saccade.train.files import read_json
 
 __all__ = ["TOKENIZER", "labels_from", "reading", "whole_number"]
 

@@ -1,12 +1,13 @@
 """A stream of answers to lines, in order and in constant memory."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from saccade._system.notes import say
+from saccade.data.columns import Column
 from saccade.errors import ArgumentError, SaccadeError
-from saccade.train.notes import say
 from saccade.train.task import Unreadable
 
 __all__ = ["stream", "texts"]
@@ -14,21 +15,28 @@ __all__ = ["stream", "texts"]
 A = TypeVar("A")
 
 
-def texts(inputs: str | Path | Iterable[Any]) -> Iterator[str]:
-    """Give texts or paths of a Python caller as lines.
+def texts(inputs: Any, columns: Sequence[Sequence[str]] = ()) -> Iterator[str]:
+    """Give a text or a path, several, or rows by their columns, as lines.
+
+    Args:
+        inputs: a text, a path, or an iterable of texts, paths and mappings.
+        columns: accepted names of each column of an input.
 
     Raises:
         ArgumentError: for anything else.
 
     Example:
-        >>> list(texts("one")), list(texts(["one", Path("two.png")]))
-        (['one'], ['one', 'two.png'])
+        >>> list(texts("one")), list(texts(["one", Path("two.png"), {"Text": "three"}], [("text",)]))
+        (['one'], ['one', 'two.png', 'three'])
     """
-    several = [inputs] if isinstance(inputs, str | Path) or not isinstance(inputs, Iterable) else inputs
-    for line in several:
-        if not isinstance(line, str | Path):
-            raise ArgumentError(f"inputs: expected a text or a path, or several, got {type(line).__name__}")
-        yield str(line)
+    several = [inputs] if isinstance(inputs, str | Path | Mapping) or not isinstance(inputs, Iterable) else inputs
+    for number, row in enumerate(several, 1):
+        if isinstance(row, Mapping):
+            yield "\t".join(_cell(row, names, number) for names in columns or [()])
+        elif isinstance(row, str | Path):
+            yield str(row)
+        else:
+            raise ArgumentError(f"inputs: expected a text or a path, or several, got {type(row).__name__}")
 
 
 def stream(
@@ -80,3 +88,13 @@ def _inputs(read: Callable[[str, int], Any], lines: Iterable[str], typed: bool) 
                     raise
             say(str(error))
             yield Unreadable(line)
+
+
+def _cell(row: Mapping[str, Any], names: Sequence[str], number: int) -> str:
+    name = Column("", tuple(names)).find(list(row)) if names else next(iter(row), None) if len(row) == 1 else None
+    if name is None:
+        expected = f"a column {' or '.join(names)}" if names else "a single column"
+        raise ArgumentError(f"inputs: row {number}: expected {expected}, got {', '.join(map(str, row)) or 'none'}")
+    if not isinstance(cell := row[name], str | Path):
+        raise ArgumentError(f"inputs: row {number}: expected a text or a path in {name}, got {type(cell).__name__}")
+    return str(cell)

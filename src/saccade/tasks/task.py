@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self
 import torch
 from torch import nn
 
+from saccade._system.notes import say
 from saccade.data.dataset import Dataset, Lazy, opened, take
 from saccade.errors import ArgumentError
 from saccade.tasks import load_task
 from saccade.tasks.batches import Sampler
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.stream import texts
-from saccade.train.notes import say
 from saccade.train.task import (
     Answer,
     Baseline,
@@ -165,10 +165,11 @@ class Task:
         requests: dataclass of the options of the verbs "predict", "eval" and "look".
         inputs: lines of text, or paths of files. "-" is standard input.
         suffixes: of the files that it takes from a folder, or a function of the codec.
+        columns: from a run's options to the accepted names of each column of an input, for rows from Python.
         suit: recipe of a model for data that are not built in.
         sampler: from a job to its training batches. Default: `batch_size` samples each.
         evaluate: measures some examples of a split. Default: by the predictor's `predict` and `measure`.
-        lines: from a codec and Python objects to lines of input. Default: texts and paths.
+        lines: from a codec and Python objects to lines of input. Default: texts, paths, and rows by `columns`.
         joined: from a job, its model and other runs to the codec of the ensemble. Default: that of the job.
         at_once: examples of a split that are in memory together. Default: `AT_ONCE`.
     """
@@ -187,10 +188,11 @@ class Task:
     requests: Mapping[str, type]
     inputs: Literal["lines", "files"] = "lines"
     suffixes: tuple[str, ...] | Callable[[Any], tuple[str, ...]] = ()
+    columns: Callable[[Any], Sequence[Sequence[str]]] = field(default=lambda options: (), repr=False)
     suit: Callable[["Task", str, Mapping[str, Any], Any], Suited] = field(default=_usual, repr=False)
     sampler: Callable[["Job"], Sampler[Any]] = field(default=_by_count, repr=False)
     evaluate: Callable[["Job", nn.Module, str, Sequence[int], Any], Evaluation] = field(default=_in_blocks, repr=False)
-    lines: Callable[[Any, Any], Iterator[str]] = field(default=lambda codec, inputs: texts(inputs), repr=False)
+    lines: Callable[[Any, Any], Iterator[str]] | None = field(default=None, repr=False)
     joined: Callable[["Job", nn.Module, Sequence["Trained"]], Any] = field(
         default=lambda job, model, others: job.codec, repr=False
     )
@@ -360,7 +362,9 @@ class Job:
 
     def lines(self, inputs: Any) -> Iterator[str]:
         """Return Python objects as lines for `read`."""
-        return self.task.lines(self.codec, inputs)
+        if self.task.lines is not None:
+            return self.task.lines(self.codec, inputs)
+        return texts(inputs, self.task.columns(self.settings))
 
     def read(self, line: str, number: int) -> Any:
         """Return line `number` of the inputs for `answer`."""

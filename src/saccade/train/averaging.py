@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
+from saccade._system.notes import say
 from saccade.train.checkpoint import CorruptCheckpoint, list_steps, load_best, load_weights
-from saccade.train.notes import say
 from saccade.train.options import Options
 from saccade.train.results import TrainState
 from saccade.train.run import Run

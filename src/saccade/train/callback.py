@@ -124,7 +124,9 @@ class RunCallback(pl.Callback):
         self._update(loss, self.measured, speed)
         if write:
             measured = {"loss": self.loss, "learning_rate": learning_rate(state.step - 1, self.options)}
-            self.run.log(step=state.step, **measured, seconds=round(state.seconds, 3), **metrics, **shares)
+            seconds = round(state.seconds, 3)
+            self.run.log(step=state.step, **measured, seconds=seconds, **metrics, **shares)
+            state.logged = {"step": state.step, "loss": self.loss, "seconds": seconds}
             for logger in trainer.loggers:
                 logger.log_metrics({**measured, **metrics}, step=state.step)
                 logger.save()  # a kill loses nothing that was shown

@@ -5,9 +5,9 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from saccade._system.files import read, write
+from saccade._system.notes import CONTROL, escaped
 from saccade._threads import own_filters
-from saccade.train.files import read, write
-from saccade.train.notes import CONTROL, escaped
 from saccade.train.progress import clock
 from saccade.train.run import Run
 from saccade.train.task import values

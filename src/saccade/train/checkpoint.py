@@ -16,8 +16,8 @@ from typing import Any
 
 from torch import Tensor
 
+from saccade._system.files import read, told, write
 from saccade.errors import SaccadeError
-from saccade.train.files import read, told, write
 from saccade.train.weights import deserialize, serialize
 
 __all__ = [

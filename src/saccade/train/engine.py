@@ -9,7 +9,7 @@ import itertools
 import logging
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -19,11 +19,11 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, IterableDataset
 
+from saccade._system.environment import matmul_precision
 from saccade._threads import own_filters
-from saccade.errors import SaccadeError
+from saccade.errors import ArgumentError, SaccadeError
 from saccade.train.balance import balances, with_balance
 from saccade.train.callback import RunCallback
-from saccade.train.environment import matmul_precision
 from saccade.train.optimization import learning_rate, make_optimizer, restore_optimizer
 from saccade.train.options import Options
 from saccade.train.progress import Bar
@@ -39,7 +39,7 @@ with python_and_numpy():  # as `saccade.train.callback` does
     from lightning.pytorch.loggers import Logger, TensorBoardLogger
     from lightning.pytorch.strategies import DDPStrategy
 
-__all__ = ["advance", "step_seconds"]
+__all__ = ["advance", "check_loggers", "step_seconds"]
 
 _HARMLESS = (
     ".*does not have many workers.*",  # batches are made in the main process: a step is a function of its number
@@ -124,6 +124,14 @@ def advance(training: Training) -> bool:
         callback = RunCallback(training, bar)
         _fit(training, callback, loggers)
     return not callback.interrupted
+
+
+def check_loggers(loggers: Sequence[Any]) -> None:
+    """Reject loggers that are not Lightning's, before there is a run."""
+    for logger in loggers:
+        if not isinstance(logger, Logger):
+            got = type(logger).__name__
+            raise ArgumentError(f"loggers: expected loggers of lightning.pytorch.loggers, got {got}")
 
 
 def _tensorboard(training: Training) -> list[Logger]:

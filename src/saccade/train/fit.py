@@ -14,20 +14,20 @@ from typing import Any
 
 import torch
 
-from saccade.train.averaging import Candidate, candidates, needed
-from saccade.train.baselines import baselines
-from saccade.train.card import write_card
-from saccade.train.checkpoint import Checkpoint, list_steps, load, newest, prune, set_aside
-from saccade.train.environment import (
+from saccade._system.environment import (
     bound_shape_caches,
     check_precision,
     check_processes,
     choose_device,
     keep_freed_memory,
 )
-from saccade.train.files import write_json
+from saccade._system.files import write_json
+from saccade._system.notes import say
+from saccade.train.averaging import Candidate, candidates, needed
+from saccade.train.baselines import baselines
+from saccade.train.card import write_card
+from saccade.train.checkpoint import Checkpoint, list_steps, load, newest, prune, set_aside
 from saccade.train.launch import launch
-from saccade.train.notes import say
 from saccade.train.opening import Request, new_model, open_run
 from saccade.train.options import Options, origin
 from saccade.train.progress import waiting
@@ -88,10 +88,14 @@ def train(
 
     Raises:
         RunError: if the run's folder belongs to something else.
-        SaccadeError: if the data cannot be read, or the loss is not finite.
+        SaccadeError: if the data cannot be read, the loss is not finite, or a logger is no logger.
         OSError: if the folder cannot be written or the disk is full; the last checkpoint is kept.
     """
     began, ranks = time.perf_counter(), current(options)
+    if loggers:
+        from saccade.train.engine import check_loggers
+
+        check_loggers(loggers)
     device = choose_device(options.device, ranks.local, ranks.here)
     check_precision(options.precision, device)
     if not ranks.external:
@@ -131,7 +135,7 @@ def _follow(kind: Kind, device: torch.device, ranks: Ranks) -> Outcome:
         return Outcome(Run(Path(), {}), 0, None, fresh=False, follows=True)
     folder, step, values = shared
     run, options = Run.open(folder), options_class(kind, values["model"])(**values)
-    task = kind.restore(options, folder)
+    task = kind.restore(run.located(options, kind.builtin, here=True), folder)
     training = Training(run, task, options, device, ranks, new_model(task, options))
     if step:
         _restore(training, load(run.checkpoints, step))
@@ -148,9 +152,6 @@ def _work(kind: Kind, options: dict[str, Any]) -> None:
 def _train(training: Training, accepted: Callable[[], None] | None) -> Outcome:
     run, options, ranks = training.run, training.options, training.ranks
     checkpoint = _checkpoint(run)
-    if checkpoint is None and run.results() is not None and run.trained:
-        lost = f"{run.checkpoints}: none can be read, so training would begin again over the model that is there"
-        raise RunError(f"{lost}; --no-resume begins beside it")
     if checkpoint:
         _restore(training, checkpoint)
         if (before := checkpoint.scalars["threads"]) != (now := torch.get_num_threads()):
@@ -160,7 +161,7 @@ def _train(training: Training, accepted: Callable[[], None] | None) -> Outcome:
         training.state = TrainState(seconds=seconds.get("before", 0.0), reserve=seconds.get("final", 0.0))
     state = training.state
     training.model.to(training.device)
-    run.rewind_log(state.step)
+    run.rewind_log(state.step, state.logged)
     if not state.ended(options):
         from saccade.train.engine import advance
 
@@ -225,10 +226,20 @@ def _choose(task: Task, models: list[Candidate], evaluations: list[Evaluation]) 
 def _checkpoint(run: Run) -> Checkpoint | None:
     """The newest readable checkpoint; damaged ones after it are set aside and reported."""
     checkpoint, damaged = newest(run.checkpoints)
-    for step, error in damaged.items():
+    if checkpoint is None and run.trained and run.results() is not None:
+        got = f" ({next(iter(damaged.values()))})" if damaged else ""
+        lost = f"{run.checkpoints}: none can be read{got}, so training would begin again over the model that is there"
+        raise RunError(f"{lost}; put back a copy, or begin beside it with --no-resume")
+    for step in damaged:
         set_aside(run.checkpoints, step)
-        use = f"using step {checkpoint.step}" if checkpoint else "there is none before it"
-        say(f"corrupt checkpoint: {error}, set aside; {use}")
+    if checkpoint is None and damaged:
+        last, *others = damaged.values()
+        count = f" and {len(others)} more" if others else ""
+        way_out = "training begins again at step 0; to go on instead, stop it and put back a copy of them"
+        say(f"corrupt checkpoint: {last}{count}, set aside; {way_out}")
+    elif checkpoint is not None:
+        for error in damaged.values():
+            say(f"corrupt checkpoint: {error}, set aside; using step {checkpoint.step}")
     return checkpoint
 
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import torch
 
+from saccade._system.files import told
+from saccade._system.notes import say
 from saccade.errors import SaccadeError
-from saccade.train.files import told
-from saccade.train.notes import say
 from saccade.train.ranks import GOES_ON, Ranks, Unreachable, free_port, joined, of_connection, placed
 
 __all__ = ["launch"]

@@ -8,16 +8,16 @@ from typing import Any
 import torch
 from torch import nn
 
+from saccade._system.environment import versions
+from saccade._system.notes import say
 from saccade.errors import ArgumentError
-from saccade.train.environment import versions
-from saccade.train.notes import say
-from saccade.train.options import Options, identity
+from saccade.train.options import Options, identity, paths
 from saccade.train.plan import Plan, fitted, plan_for, sentence
 from saccade.train.randomness import seeded
-from saccade.train.recipes import defaults
+from saccade.train.recipes import resolve
 from saccade.train.results import Training
 from saccade.train.run import Run, beside, folder_of
-from saccade.train.task import Kind, Suited, Task, options_class
+from saccade.train.task import Kind, Suited, Task
 
 __all__ = ["Request", "new_model", "open_run"]
 
@@ -61,7 +61,7 @@ def open_run(request: Request, device: torch.device) -> Training:
     run.check_files()
     if request.given is not None:
         options = fitted(options, run.config.get("plan", {}).get("options", {}), request.given)
-    task = kind.restore(options, folder, request.objects)
+    task = kind.restore(run.located(options, kind.builtin, here=True), folder, request.objects)
     if task.data.fingerprint != run.config["data"]:
         old, new = run.config["options"]["data"], options.data
         run.refuse("--data", *((old, new) if old != new else (run.config["data"], task.data.fingerprint)))
@@ -97,6 +97,8 @@ def _make(request: Request, folder: Path, device: torch.device) -> Training:
         say(sentence(plan))
         options = fitted(options, plan.options, request.given or ())
         config["plan"] = asdict(plan)
+    if any(value not in kind.builtin and Path(value).exists() for value in paths(options).values()):
+        config["folder"] = str(Path.cwd())
     config |= {"options": asdict(options), "saccade": versions()["saccade"]}
     return Training(Run.create(folder, config, task.save), task, options, device, model=model)
 
@@ -107,9 +109,8 @@ def _smaller(request: Request, suited: Suited | None, plan: Plan | None) -> tupl
         return None
     kind, options = request.kind, request.options
     given = {name: getattr(options, name) for name in request.given or ()}
-    values = defaults(kind, options.model, options.data, given, suited.smaller)
     try:
-        return options_class(kind, options.model)(**{**values, **given}), suited.smaller
+        return resolve(kind, options.model, options.data, given, suited.smaller), suited.smaller
     except ArgumentError as error:
         say(f"{suited.smaller.reason}, but does not go with what is given ({error})")
         return None

@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, make_dataclass
 from functools import cache
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -13,6 +14,7 @@ from saccade.errors import ArgumentError
 from saccade.train.schedules import FALLING, SCHEDULES
 
 __all__ = [
+    "PATH",
     "Options",
     "check_threads",
     "check_types",
@@ -22,6 +24,7 @@ __all__ = [
     "identity",
     "not_positive",
     "origin",
+    "paths",
     "select",
 ]
 
@@ -41,6 +44,8 @@ _POSITIVE = (
 )
 _BUDGET: dict[str, Any] = {"budget": True}  # may differ when a run is continued: it changes no weight of any step
 _PLACE: dict[str, Any] = {**_BUDGET, "place": True}  # of a command, not of its run
+PATH: dict[str, Any] = {"path": True}
+"""Metadata of an option that names a file or a folder."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +59,8 @@ class Options:
     model: str = ""
     """Which model to train; `saccade list` names them."""
 
-    data: str = field(default="", metadata=_PLACE)  # runs compare fingerprints
-    """A built-in data set, or a folder or file in the task's own format."""
+    data: str = field(default="", metadata={**_PLACE, **PATH})  # runs compare fingerprints
+    """A built-in data set, or a folder or file. The page of the task in docs/ has its formats."""
 
     run: str = field(default="", metadata=_PLACE)
     """Folder of the run, new or to be continued. Default: runs/TASK-DATA-MODEL."""
@@ -67,29 +72,29 @@ class Options:
     """Seed of everything random: initial weights, batches, dropout."""
 
     max_steps: int | None = field(default=10_000, metadata=_BUDGET)
-    """Stop after so many steps, counted from the run's beginning; --max-minutes alone replaces it."""
+    """Steps of the whole run. --max-minutes alone replaces them."""
 
     max_minutes: float | None = field(default=None, metadata=_BUDGET)
-    """Stop after so many minutes, the final evaluation included. Given alone, a new run measures its speed, and warmup,
-    schedule, validations and checkpoints fit the steps that it has time for, unless they are given too."""
+    """Minutes of the whole run, its final evaluation included. Without --max-steps, a new run measures its speed and
+    fits warmup, schedule, validations and checkpoints to them. Options that you give stay."""
 
     checkpoint_steps: int = field(default=500, metadata=_BUDGET)
-    """Steps between two checkpoints; the last two are kept, and the weights that --average needs."""
+    """Steps between two checkpoints. The last two are kept, and the weights that --average needs."""
 
     validation_steps: int = field(default=500, metadata=_BUDGET)
     """Steps between two measurements on the validation split."""
 
     validation_examples: int = field(default=500, metadata=_BUDGET)
-    """Examples of the validation split for measurements in training; the final one is of all."""
+    """Validation examples measured during training. The final evaluation takes all of them."""
 
     device: str = field(default="auto", metadata=_PLACE)
     """Where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
 
     processes: int = 1
-    """Processes that train together, each on batches of its own: a step then takes so many batches."""
+    """Processes that train together. A step takes a batch in each."""
 
     threads: int | None = field(default=None, metadata=_PLACE)
-    """Processor threads; small models gain nothing from many. Default: as torch sets them."""
+    """Processor threads. Default: torch's. Small models gain nothing from many."""
 
     learning_rate: float = 1e-3
     """Highest learning rate of Adam."""
@@ -101,36 +106,36 @@ class Options:
     """Steps over which the learning rate rises from zero to its highest."""
 
     schedule_steps: int | None = None
-    """Last step of a linear or cosine fall; a property of the run, not of its budget."""
+    """Last step of a linear or cosine schedule. A longer run goes on at the final rate."""
 
     final_rate: float = 0.0
-    """Share of the highest learning rate at the end of a linear or cosine schedule, and after it."""
+    """Final learning rate of a linear or cosine schedule, as a fraction of the highest one."""
 
     beta1: float = 0.9
     """Adam β₁."""
 
     beta2: float = 0.99
-    """Adam β₂; 0.999 for many steps."""
+    """Adam β₂, such as 0.999 for many steps."""
 
     weight_decay: float = 0.0
-    """AdamW's decay of matrices, times the learning rate; vectors are not decayed."""
+    """Weight decay of AdamW for matrices. Vectors are not decayed."""
 
     clip: float = 1.0
-    """Largest norm of the gradient; a longer one is scaled down to it."""
+    """Largest norm of the gradient. A larger gradient is scaled down to it."""
 
     precision: str = "32"
-    """Number format of products in training: 32, bf16 or (GPU) 16; weights and evaluations stay in 32 bits."""
+    """Precision of products in training: 32, bf16, or 16 on a GPU. Weights and evaluations stay in float32."""
 
     matmul_precision: str = "highest"
-    """How float32 products are computed in training: highest, or high or medium where factors may be rounded to fewer
-    digits (TF32, bfloat16) if the processor then multiplies faster; sums stay in 32 bits."""
+    """Precision of float32 matrix products in training, as in torch.set_float32_matmul_precision: highest, high (TF32)
+    or medium (bfloat16)."""
 
     average: int = field(default=1, metadata=_BUDGET)
-    """Make the trained model the mean of so many last checkpoints, if that is better than the last alone."""
+    """Number of last checkpoints whose mean becomes the trained model, if that is better than the last alone."""
 
     patience: int | None = field(default=None, metadata=_BUDGET)
-    """Stop after so many validations without a better one, and take the weights of the best. Without it, a run with
-    neither minutes nor a falling schedule stops after 10, if it has improved before."""
+    """Validations without improvement after which a run stops with the best weights. Default: 10 once it has improved,
+    without minutes or a falling schedule."""
 
     tensorboard: bool = field(default=False, metadata=_BUDGET)
     """Log loss, learning rate and validations for TensorBoard too, in tensorboard/ of the run."""
@@ -275,6 +280,16 @@ def _named(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return " or ".join(map(str, get_args(kind)))
     return "None" if kind is NoneType else getattr(kind, "__name__", str(kind))
+
+
+def paths(options: Any) -> dict[str, str]:
+    """Return the relative paths among options by name.
+
+    >>> paths(Options(data="corpora/de-en", run="runs/a"))
+    {'data': 'corpora/de-en'}
+    """
+    named = {f.name: getattr(options, f.name) for f in fields(options) if f.metadata.get("path")}
+    return {name: value for name, value in named.items() if value and not Path(value).is_absolute()}
 
 
 def origin(config: Mapping[str, Any], options: Options) -> str:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, cast
 
-from saccade.train.notes import StandardError, escaped, say
+from saccade._system.notes import StandardError, escaped, say
 
 if TYPE_CHECKING:
     from rich.console import Console

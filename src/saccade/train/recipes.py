@@ -5,12 +5,13 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from saccade.train.notes import say
+from saccade._system.notes import say
+from saccade.train.options import Options
 from saccade.train.run import Run, folder_of
 from saccade.train.schedules import FALLING, SCHEDULES
 from saccade.train.task import Kind, Suited, models_of, options_class, recipe
 
-__all__ = ["data_of", "defaults", "suit", "usual_model"]
+__all__ = ["data_of", "defaults", "resolve", "suit", "usual"]
 
 _HORIZON = ("schedule_steps", "final_rate")  # of a recipe: a schedule that does not fall has no use for them
 
@@ -41,6 +42,15 @@ def defaults(
     return {**values, "model": model, "data": data}
 
 
+def resolve(kind: Kind, model: str, data: str, given: Mapping[str, Any], suited: Suited | None = None) -> Options:
+    """Return all options of a run: the user's, and `defaults` for the rest.
+
+    Raises:
+        ArgumentError: if a value means nothing, or not beside the others.
+    """
+    return options_class(kind, model)(**{**defaults(kind, model, data, given, suited), **given})
+
+
 def suit(kind: Kind, model: str, data: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
     """Return the defaults of a run: its own options if it exists, else the recipe for its data.
 
@@ -66,25 +76,25 @@ def suit(kind: Kind, model: str, data: str, given: Mapping[str, Any], objects: A
     return Suited(recipe(kind, model, data), data=objects)
 
 
-def data_of(kind: Kind, data: str | Path | None) -> str:
-    """Return the data of a run: a path beside you comes before built-in data.
+def data_of(kind: Kind, data: str | Path) -> str:
+    """Return the name of data: a path beside you comes before built-in data, and a note says so.
 
-    A note says so. Without a name it is the first built-in data set. `./NAME` is always the path, so that a run's
-    config.json names it without doubt.
+    `./NAME` is always the path, so that a run's config.json names it without doubt.
     """
-    name = next(iter(kind.builtin)) if data is None else str(data)
-    if data is None or name not in kind.builtin or not Path(name).exists():
+    name = str(data)
+    if name not in kind.builtin or not Path(name).exists():
         return name
     say(f"--data {name}: taking ./{name}, which is here; the built-in data are taken where nothing has the name")
     return f"./{name}"
 
 
-def usual_model(kind: Kind, run: str | None) -> str:
-    """Return the model where none is named: that of the run in a folder, if it is there, else the task's first one."""
-    first = next(iter(kind.models))
+def usual(kind: Kind, run: str | None) -> tuple[str, str]:
+    """Return model and data where none are named: those of the run in a folder, if it is there, else the first ones."""
+    model, data = next(iter(kind.models)), next(iter(kind.builtin))
     if not run or not (Path(run) / "config.json").exists():
-        return first
-    config = Run.open(Path(run)).config
-    model = str(config["model"])
-    there = ":" in model or model in models_of(kind)
-    return model if there and config["task"] == kind.name else first
+        return model, data
+    made = Run.open(Path(run))
+    if made.config["task"] != kind.name:
+        return model, data
+    name, data = made.config["model"], str(made.config["options"].get("data", data))
+    return name if ":" in name or name in models_of(kind) else model, data if data in kind.builtin else made.path(data)

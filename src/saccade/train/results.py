@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
+from saccade._system.environment import hardware, matmul_precision, versions
+from saccade._system.notes import CONTROL
 from saccade.train.balance import balances, with_loads
 from saccade.train.baselines import described
 from saccade.train.checkpoint import Checkpoint
-from saccade.train.environment import hardware, matmul_precision, versions
-from saccade.train.notes import CONTROL
 from saccade.train.options import Options
 from saccade.train.randomness import derive, seeded
 from saccade.train.ranks import Ranks
@@ -51,6 +51,7 @@ class TrainState:
         best_step: its step, 0 before the first.
         stale: validations since then.
         reserve: expected seconds of the final evaluation, which a budget in minutes keeps for it.
+        logged: step, loss and seconds of the last line of metrics.jsonl, None before the first.
     """
 
     step: int = 0
@@ -61,6 +62,7 @@ class TrainState:
     best_step: int = 0
     stale: int = 0
     reserve: float = 0.0
+    logged: dict[str, float] | None = None
 
     def judge(self, headline: float) -> bool:
         """Record a validation; returns whether it is the best so far."""

@@ -10,25 +10,26 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from torch import Tensor
 
+from saccade._system.files import left_over, naming, read, read_json, write, write_json
+from saccade._system.notes import say
 from saccade.errors import SaccadeError
 from saccade.train.checkpoint import clear, newest
-from saccade.train.files import left_over, naming, read, read_json, write, write_json
-from saccade.train.notes import say
-from saccade.train.options import check_types, fits, flag
+from saccade.train.options import check_types, fits, flag, paths
 from saccade.train.weights import deserialize, not_finite, serialize
 
 __all__ = ["Run", "RunError", "beside", "folder_of"]
 
 T = TypeVar("T")
 _CONFIG = {"task": str, "model": str, "data": str, "options": dict, "saccade": str, "files": dict}
+_OPTIONAL = {"plan": dict, "folder": str}
 _RESULTS = {"steps": (int,), "seconds": (int, float), "metrics": (dict,), "validation": (dict,)}
 _MODEL, _RESULTS_FILE, _LOG, _LOCK = "model.safetensors", "results.json", "metrics.jsonl", ".lock"
 _ANEW = "move it away, and the same `saccade train` command makes it anew from its checkpoints"
@@ -45,7 +46,8 @@ class Run:
     Args:
         folder: its path.
         config: "task", "model", "data" (the fingerprint of the data), "options" (all of them), "saccade" (the version),
-            "files" (digests of the task's files by name), and "plan" if its budget in minutes was planned.
+            "files" (digests of the task's files by name), "plan" if its budget in minutes was planned, and "folder" if
+            options have relative paths: those of this folder.
     """
 
     folder: Path
@@ -62,7 +64,8 @@ class Run:
         try:
             if not isinstance(config := read_json(folder / "config.json"), dict):
                 raise ValueError(f"expected a JSON object, got {json.dumps(config):.60}")
-            for key, kind in {**_CONFIG, **({"plan": dict} if "plan" in config else {})}.items():
+            optional = {key: kind for key, kind in _OPTIONAL.items() if key in config}
+            for key, kind in {**_CONFIG, **optional}.items():
                 if key not in config:
                     raise ValueError(f"expected {', '.join(_CONFIG)}, found no {key}")
                 if not isinstance(config[key], kind):
@@ -121,6 +124,23 @@ class Run:
             return kind(**saved)
         except SaccadeError as error:
             raise RunError(f"{self.folder / 'config.json'}: {error}") from error
+
+    def path(self, value: str) -> str:
+        """Return a path among the options, relative to the folder where the run was made if it is there."""
+        path = Path(self.config.get("folder", ""), value)
+        return str(path) if path.exists() and path != Path.cwd() / value else value
+
+    def located(self, options: T, builtin: Container[str], *, here: bool = False) -> T:
+        """Return options whose relative paths are those of the folder where the run was made.
+
+        Args:
+            options: of the run.
+            builtin: names of data sets, which are no paths.
+            here: prefer paths that exist in the working folder, for options that were typed there.
+        """
+        relative = {name: value for name, value in paths(options).items() if not (here and Path(value).exists())}
+        absolute = {name: self.path(value) for name, value in relative.items() if value not in builtin}
+        return replace(options, **absolute)  # type: ignore[type-var]
 
     @property
     def checkpoints(self) -> Path:
@@ -219,10 +239,17 @@ class Run:
                 lines.append(json.loads(line))
         return [line for line in lines if isinstance(line, dict) and {"step", "loss"} <= line.keys()]
 
-    def rewind_log(self, step: int) -> None:
-        """Remove the lines of metrics.jsonl that the run writes again when it resumes from a step."""
+    def rewind_log(self, step: int, logged: Mapping[str, Any] | None = None) -> None:
+        """Remove the lines of metrics.jsonl that the run writes again when it resumes from a step.
+
+        Raises:
+            RunError: if the file is another run's, because the line `logged` is not in it.
+        """
         if not (path := self.folder / _LOG).exists():
             return
+        if logged is not None and not any(logged.items() <= line.items() for line in self.logged()):
+            got = f"got another file, without its line of step {logged['step']}"
+            raise RunError(f"{path}: expected the log of this run, {got}; move it away, or put back what was there")
         before = read(path)
         lines = [line for line in before.splitlines(keepends=True) if not _is_later(line, step)]
         if (kept := b"".join(line.rstrip(b"\n") + b"\n" for line in lines)) != before:

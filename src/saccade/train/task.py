@@ -3,8 +3,9 @@
 `Kind.prepare` makes a job from options and data. `Kind.restore` reads a run's folder alone, even if it was moved.
 """
 
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -13,8 +14,8 @@ from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias, cast
 from torch import Tensor, nn
 
 from saccade._definitions.argument_hints import choose
+from saccade._system.environment import multiplies_bfloat16
 from saccade.errors import ArgumentError
-from saccade.train.environment import multiplies_bfloat16
 from saccade.train.options import Options, flat
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "values",
 ]
 
+_IMPORT = ("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>")  # files of Python's import
 Metric: TypeAlias = float | dict[str, Any]
 """A number, or {"score": number, "signature": text} where a signature says how the number was computed."""
 
@@ -338,11 +340,24 @@ def kind_of(task: Task) -> Kind:
 def find(where: str) -> Any:
     """Import what a table names as "module:Name".
 
-    >>> find("saccade.errors:ShapeError").__name__
-    'ShapeError'
+    Raises:
+        ArgumentError: in one line with the file and line of the error, if that fails: it may be a user's module.
+
+    Example:
+        >>> find("saccade.errors:ShapeError").__name__
+        'ShapeError'
     """
     module, _, name = where.partition(":")
-    return getattr(import_module(module), name)
+    try:
+        return getattr(import_module(module), name)
+    except (Exception, SystemExit) as error:
+        machinery = (__file__, import_module.__code__.co_filename, *_IMPORT)
+        frames = traceback.extract_tb(error.__traceback__)
+        places = [f"{frame.filename}:{frame.lineno}" for frame in frames if frame.filename not in machinery]
+        if isinstance(error, SyntaxError):
+            places = [f"{error.filename}:{error.lineno}"]
+        reason = ", ".join([" ".join(f"{type(error).__name__}: {error}".split()), *places[-1:]])
+        raise ArgumentError(f"expected module:Name, got {where} ({reason})") from error
 
 
 def models_of(kind: Kind) -> dict[str, str]:
@@ -375,11 +390,15 @@ def model_class(kind: Kind, name: str) -> Any:
     if name in kind.models:
         return find(kind.models[name])
     try:
-        model = find(name if ":" in name else models_of(kind)[name])
-    except (ImportError, AttributeError, KeyError, ValueError) as error:
-        raise ArgumentError(f"--model: expected module:Class, got {name} ({type(error).__name__}: {error})") from error
-    if not (isinstance(model, type) and issubclass(model, nn.Module) and is_dataclass(getattr(model, "Options", None))):
+        model = find(models_of(kind).get(name, name))
+    except ArgumentError as error:
+        raise ArgumentError(f"--model: {error}") from error
+    options = getattr(model, "Options", None)
+    if not (isinstance(model, type) and issubclass(model, nn.Module) and is_dataclass(options)):
         raise ArgumentError(f"--model: expected a torch module with a dataclass Options, got {name}")
+    for option in fields(options):
+        if option.default is MISSING and option.default_factory is MISSING:
+            raise ArgumentError(f"--model: {name}.Options: expected a default of each field, got none of {option.name}")
     return model
 
 
@@ -390,7 +409,12 @@ def recipes_of(kind: Kind, model: str) -> Mapping[str, Mapping[str, Any]]:
 
 def options_class(kind: Kind, model: str, *, checked: bool = True) -> type[Options]:
     """Return the one flat dataclass of all options of a run with a model; its docstrings are the help."""
-    return flat(model_class(kind, model).Options, kind.Options, Options, checked=checked)
+    try:
+        return flat(model_class(kind, model).Options, kind.Options, Options, checked=checked)
+    except TypeError as error:  # of a user's dataclass
+        raise ArgumentError(
+            f"--model: {model}.Options: expected a dataclass beside the task's, got another ({error})"
+        ) from error
 
 
 def recipe(kind: Kind, model: str, data: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from saccade.train.environment import bound_shape_caches, keep_freed_memory
+from saccade._system.environment import bound_shape_caches, keep_freed_memory
 from saccade.train.options import origin
 from saccade.train.randomness import undisturbed
 from saccade.train.run import Run, RunError
@@ -50,7 +50,7 @@ def load_trained(kind: Kind, run: Run, device: torch.device, objects: Any = None
     if options.model != model_name:
         raise RunError(f"{run.folder / 'config.json'}: it names two models, {model_name} and {options.model}")
     run.check_files()
-    task = kind.restore(options, run.folder, objects)
+    task = kind.restore(run.located(options, kind.builtin), run.folder, objects)
     with undisturbed():  # weights that are replaced
         model = task.build()
     try:

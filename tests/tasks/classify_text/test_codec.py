@@ -8,13 +8,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from saccade._system.files import read_json, write_json
 from saccade.errors import ArgumentError
 from saccade.models.bag import Bag
 from saccade.models.bag import Options as BagOptions
 from saccade.tasks.classify_text.codec import LabelledTexts, Text
 from saccade.tasks.classify_text.data.reviews import Example
 from saccade.tasks.text.words import Words
-from saccade.train.files import read_json, write_json
 from tiers import every
 
 TEXTS = ["A good film .", "a bad film !", "the cast is good", "the plot is dull , dull"]

@@ -10,10 +10,10 @@ import torch
 from safetensors.torch import load_file
 
 from saccade import runs
+from saccade._system.files import read_json, write_json
 from saccade.errors import SaccadeError
 from saccade.tasks import load_task
 from saccade.train.checkpoint import load
-from saccade.train.files import read_json, write_json
 from saccade.train.task import options_class
 from saccade.train.weights import serialize
 from tasks.laws.checks import is_near

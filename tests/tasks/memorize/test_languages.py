@@ -2,13 +2,13 @@ import pytest
 import torch
 from hypothesis import given, strategies
 
+from saccade._system.files import write_json
 from saccade.errors import ArgumentError
 from saccade.tasks.memorize.data import open_corpus
 from saccade.tasks.memorize.data.corpus import Item
 from saccade.tasks.memorize.data.problems import PROBLEMS
 from saccade.tasks.memorize.languages import Vectors, learn, restored
 from saccade.tasks.memorize.symbols import Symbols
-from saccade.train.files import write_json
 
 ASKED = [Item("mary is in the hall . where is mary ?", "hall"), Item("where is john ?", "room")]
 STORY = Symbols.learn(ASKED, story=True)

@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from saccade import runs
+from saccade._system.files import read_json
 from saccade.errors import ArgumentError
 from saccade.tasks.transcribe import TRANSCRIBE
 from saccade.tasks.transcribe.codec import Recordings, Utterance, pad, stretched
 from saccade.tasks.transcribe.data.corpus import Recording
-from saccade.train.files import read_json
 
 
 def utterance(size, ids=(4,), value=1.0):

@@ -5,6 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from saccade._system.files import read_json, write_json
 from saccade.errors import ArgumentError
 from saccade.tasks.text.bpe import BytePairs
 from saccade.tasks.text.tokenizer import Characters, SpacedWords
@@ -12,7 +13,6 @@ from saccade.tasks.translate import codec
 from saccade.tasks.translate.codec import Encoded, Pairs, encode, encode_fitting, encode_sources, pad
 from saccade.tasks.translate.data import open_corpus
 from saccade.tasks.translate.data.corpus import Pair
-from saccade.train.files import read_json, write_json
 
 LETTERS = Characters("abc ")
 BPE = BytePairs.learn(["ein Mann fährt Fahrrad", "der Mann sieht ein Fahrrad"] * 5, 400)

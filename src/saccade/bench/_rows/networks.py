@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from saccade._system.environment import bound_shape_caches, matmul_precision
 from saccade.bench.formulas import joined, training
 from saccade.bench.row import Prepare, Row, Run, Setup, Work, at_most, package, times
 from saccade.kernels.cells import lstm_cell
@@ -18,7 +19,6 @@ from saccade.models.rnnsearch import Options, RNNSearch
 from saccade.nn import MixtureOfExperts, MultiheadAttention
 from saccade.nn._bandwidth import leave_one_out
 from saccade.nn.external_memory import ExternalMemory
-from saccade.train.environment import bound_shape_caches, matmul_precision
 
 _STEPS, _INPUT = 10, 8
 

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
+from saccade._system.files import write_json
+from saccade._system.notes import say
 from saccade.data.cleaning import composed
 from saccade.errors import ArgumentError
 from saccade.models.generative import Answers
@@ -28,8 +30,6 @@ from saccade.tasks.image.texts import seen_together
 from saccade.tasks.saved import TOKENIZER, reading
 from saccade.tasks.text.special import UNKNOWN
 from saccade.tasks.text.words import Words
-from saccade.train.files import write_json
-from saccade.train.notes import say
 from saccade.train.options import select
 from saccade.train.task import Example
 

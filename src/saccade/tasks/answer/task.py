@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import nn
 
+from saccade._system.notes import Once
 from saccade.tasks.answer.answer import VisualAnswer, attention, gradient, jacobian, pointing
 from saccade.tasks.answer.codec import Batch, Encoded, Query, Questions
 from saccade.tasks.answer.data import BUILTIN, Corpus, Posed, open_corpus
@@ -25,7 +26,6 @@ from saccade.tasks.labels.metrics import HEADLINE, confusion
 from saccade.tasks.labels.request import EvalRequest, Request
 from saccade.tasks.request import completed
 from saccade.tasks.task import Job, Task
-from saccade.train.notes import Once
 from saccade.train.task import Baseline, Evaluation, Form, Loss, Metric, Unreadable
 
 __all__ = ["ANSWER", "AnswersQuestions", "measured"]
@@ -170,6 +170,7 @@ ANSWER = Task(
     Options=Options,
     recipes={"scenes": {}, "files": {"shift": 2}},
     requests={"predict": Request, "eval": EvalRequest, "look": LookRequest},
+    columns=lambda options: (("image", "img"), ("question",)),
     suit=suited,
     sampler=by_image,
     evaluate=_evaluate,

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
+from saccade._system.files import write_json
 from saccade.errors import ArgumentError
 from saccade.models.image_encoder import Visual
 from saccade.tasks.caption.data.corpus import Captioned, Corpus
@@ -21,7 +22,6 @@ from saccade.tasks.image.texts import seen_together, training_texts
 from saccade.tasks.saved import TOKENIZER, reading, whole_number
 from saccade.tasks.text.tokenizer import from_json
 from saccade.tasks.text.words import Words
-from saccade.train.files import write_json
 from saccade.train.options import select
 from saccade.train.task import Example
 

@@ -139,6 +139,7 @@ CAPTION = Task(
     requests=REQUESTS,
     inputs="files",
     suffixes=SUFFIXES,
+    columns=lambda options: (("image", "img"),),
     suit=_suited,
     sampler=by_image,
     evaluate=evaluate,

@@ -10,6 +10,8 @@ import torch
 from safetensors.torch import load, save
 from torch import nn
 
+from saccade._system.files import read, write, write_json
+from saccade._system.notes import Once, say
 from saccade.data.cleaning import WIDEST, composed, front
 from saccade.data.dataset import training_sample
 from saccade.errors import ArgumentError
@@ -25,8 +27,6 @@ from saccade.tasks.text.markup import without_markup
 from saccade.tasks.text.special import SPECIAL
 from saccade.tasks.text.vectors import Vectors, read_vectors
 from saccade.tasks.text.words import Words
-from saccade.train.files import read, write, write_json
-from saccade.train.notes import Once, say
 from saccade.train.options import select
 from saccade.train.task import Example
 

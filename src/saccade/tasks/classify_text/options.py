@@ -7,6 +7,7 @@ from saccade._definitions.checks import in_ranges
 from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
 from saccade.models.checks import below_one
+from saccade.train.options import PATH
 
 __all__ = ["LONG", "RECIPES", "Options", "suited"]
 
@@ -68,7 +69,7 @@ class Options(SplitOptions):
     min_count: int = 1
     """Fewest occurrences of a word of the vocabulary in the training split."""
 
-    vectors: str | None = None
+    vectors: str | None = field(default=None, metadata=PATH)
     """File of initial word vectors in the text format of GloVe or word2vec, perhaps gzipped."""
 
     freeze_vectors: bool = False

@@ -135,6 +135,7 @@ CLASSIFY_TEXT = Task(
     Options=Options,
     recipes=RECIPES,
     requests={"predict": Request, "eval": EvalRequest, "look": LookRequest},
+    columns=lambda options: (("text", "sentence"),),
     suit=_suited,
     sampler=_sampler,
     joined=shortest_texts,

@@ -222,5 +222,6 @@ GLIMPSE = Task(
     requests=REQUESTS,
     inputs="files",
     suffixes=SUFFIXES,
+    columns=lambda options: (("image", "img"),),
 )
 """The task, see docs/glimpse.md."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
+from saccade._system.files import write_json
 from saccade.tasks.image.augment import check_shift, flipped_and_shifted
 from saccade.tasks.image.dataset import Dataset, check_scaled, pixels, statistics
 from saccade.tasks.image.dataset import Example as Labelled
@@ -15,7 +16,6 @@ from saccade.tasks.image.images import Pixels, encode_png, image_of
 from saccade.tasks.labels.ranking import label_numbers
 from saccade.tasks.labels.ranks import Batch
 from saccade.tasks.saved import labels_from, reading, whole_number
-from saccade.train.files import write_json
 from saccade.train.options import select
 from saccade.train.task import Example
 

@@ -1,7 +1,7 @@
 """Options of tasks about images with texts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +10,7 @@ from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
 from saccade.tasks.image.decoded import check_size
 from saccade.tasks.image.features.store import FeatureStore
+from saccade.train.options import PATH
 
 __all__ = ["LookRequest", "VisualOptions"]
 
@@ -34,7 +35,7 @@ class VisualOptions(SplitOptions):
     size: int | None = None
     """Pixels to which images of files are scaled."""
 
-    features: str | None = None
+    features: str | None = field(default=None, metadata=PATH)
     """Folder of features of the images, from `python -m saccade.tasks.image.features`. No image is read."""
 
     least: int = 1

@@ -6,12 +6,12 @@ from typing import Any
 
 import torch
 
+from saccade._system.environment import choose_device, free_bytes
 from saccade.data.dataset import counted
 from saccade.errors import ArgumentError
 from saccade.models.memory_network import MemoryNetwork
 from saccade.tasks.memorize.data.episode import Episode
 from saccade.tasks.memorize.languages import Language
-from saccade.train.environment import choose_device, free_bytes
 from saccade.train.options import flag
 
 __all__ = ["check_answering", "check_cells", "check_training"]

@@ -9,6 +9,8 @@ from typing import Any, Self
 
 from torch import Tensor, nn
 
+from saccade._system.files import write_json
+from saccade._system.notes import Once
 from saccade.data.dataset import counted, training_sample
 from saccade.data.layouts.babi import is_babi
 from saccade.data.splits import SplitNames
@@ -25,8 +27,6 @@ from saccade.tasks.memorize.room import check_answering, check_cells, check_trai
 from saccade.tasks.request import completed
 from saccade.tasks.saved import TOKENIZER
 from saccade.tasks.task import Task
-from saccade.train.files import write_json
-from saccade.train.notes import Once
 from saccade.train.options import select
 from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, model_class, recipes_of
 
@@ -215,6 +215,7 @@ MEMORIZE = Task(
     headline=HEADLINE,
     models=MODELS,
     builtin=BUILTIN,
+    columns=lambda options: (("input", "source", "question", "text"),),
     open=lambda options, objects: open_corpus(options.data, options.longest, objects, SplitNames.of_options(options)),
     codec=Sequences,
     predictor=Memorizes,

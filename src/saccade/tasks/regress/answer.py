@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from saccade import look
+from saccade._system.notes import say
 from saccade.look import Curve, Dots, Fit, Prediction
 from saccade.look._files import file_name
 from saccade.models.padded import Padded
@@ -16,7 +17,6 @@ from saccade.tasks.answered import Answered
 from saccade.tasks.regress.codec import Columns, pad
 from saccade.tasks.regress.inputs import Question
 from saccade.tasks.regress.metrics import interval
-from saccade.train.notes import say
 from saccade.train.task import Form, Unreadable
 
 __all__ = ["Regression", "answer", "spelled"]

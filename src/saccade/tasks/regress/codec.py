@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from saccade._system.files import write_json
 from saccade.data.dataset import spread, training_sample
 from saccade.errors import ArgumentError
 from saccade.models.padded import Padded
@@ -20,7 +21,6 @@ from saccade.tasks.regress.data.rows import Numbers
 from saccade.tasks.regress.inputs import Question, read_numbers
 from saccade.tasks.saved import reading
 from saccade.tasks.task import AsTraining, Job
-from saccade.train.files import write_json
 from saccade.train.options import select
 from saccade.train.task import Example
 

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from saccade._system.files import naming, other_than_file
 from saccade.errors import ArgumentError
-from saccade.train.files import naming, other_than_file
 
 __all__ = ["Vectors", "read_vectors"]
 

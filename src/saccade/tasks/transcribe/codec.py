@@ -11,6 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
+from saccade._system.files import write_json
+from saccade._system.notes import Once, say
 from saccade.data.dataset import inventory, spread
 from saccade.errors import ArgumentError
 from saccade.models.padded import Padded
@@ -22,8 +24,6 @@ from saccade.tasks.text.special import UNKNOWN
 from saccade.tasks.text.tokenizer import Characters, SpacedWords, Tokenizer, from_json
 from saccade.tasks.transcribe.data.corpus import Corpus, Recording
 from saccade.tasks.transcribe.options import Options
-from saccade.train.files import write_json
-from saccade.train.notes import Once, say
 from saccade.train.options import flag, select
 from saccade.train.randomness import generator
 from saccade.train.task import Example

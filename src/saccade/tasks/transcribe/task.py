@@ -172,6 +172,7 @@ TRANSCRIBE = Task(
     recipes=RECIPES,
     requests=REQUESTS,
     inputs="files",
+    columns=lambda options: (("audio", "path", "audio_filepath"),),
     suffixes=lambda codec: codec.signals.suffixes,
     suit=_suited,
     sampler=_sampler,

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
+from saccade._system.files import write_json
+from saccade._system.notes import say
 from saccade.data.cleaning import WIDEST, composed, front
 from saccade.data.dataset import training_sample
 from saccade.errors import ArgumentError
@@ -19,8 +21,6 @@ from saccade.tasks.text.bpe import BytePairs
 from saccade.tasks.text.special import END
 from saccade.tasks.text.tokenizer import Characters, SpacedWords, Tokenizer, from_json
 from saccade.tasks.translate.data.corpus import Corpus, Pair
-from saccade.train.files import write_json
-from saccade.train.notes import say
 from saccade.train.options import select
 from saccade.train.task import Example
 

@@ -151,6 +151,7 @@ TRANSLATE = Task(
     summary="Translation: a text in, its translation out; learned from pairs of texts.",
     unit="tokens",
     headline=lambda options: metrics.headline(options.data),
+    columns=lambda options: ((*filter(None, [options.source]), "source"),),
     models={
         "rnnsearch": "saccade.models.rnnsearch:RNNSearch",
         "encoder-decoder": "saccade.models.encoder_decoder:EncoderDecoder",

@@ -131,3 +131,12 @@ def test_commas_are_text_in_pairs_without_a_header(tmp_path):
     (tmp_path / "pairs.txt").write_text("yes, sir\n" * 3)
     with pytest.raises(ArgumentError, match="row 1 of .*: expected a header that names source and target, got 'yes, s"):
         open_corpus(str(tmp_path / "pairs.txt"))
+
+
+def test_both_sides_in_one_language_are_refused_in_any_file(tmp_path):
+    units = "".join(f'<tu><tuv xml:lang="en"><seg>{n}</seg></tuv></tu>' for n in range(5))
+    (tmp_path / "a.tmx").write_text(f'<tmx version="1.4"><header/><body>{units}</body></tmx>')
+    (tmp_path / "a.csv").write_text("en,de\n" + "".join(f"a{n},b{n}\n" for n in range(5)))
+    for name in ("a.tmx", "a.csv"):
+        with pytest.raises(ArgumentError, match="^--target: expected another side than --source, got EN for both"):
+            open_corpus(str(tmp_path / name), "en", "EN")

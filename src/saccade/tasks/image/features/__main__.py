@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from saccade._system.files import left_over, told
+from saccade._system.notes import open_streams, output, say
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.image.features.encoders import open_encoder
 from saccade.tasks.image.features.extract import extract, found
-from saccade.train.files import left_over, told
-from saccade.train.notes import open_streams, output, say
 
 __all__ = ["main"]
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from saccade._system.files import check_folder
 from saccade.errors import ArgumentError
 from saccade.tasks.image.features.encoders import Encoder
 from saccade.tasks.image.features.store import write_store
 from saccade.tasks.image.images import read_image
 from saccade.tasks.image.places import Images, Place, read_place
-from saccade.train.files import check_folder
 
 __all__ = ["extract", "found"]
 

@@ -26,10 +26,10 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 from torch import Tensor
 
+from saccade._system.files import naming, read_json, unfinished, write_json
 from saccade.errors import ArgumentError
 from saccade.tasks.image.places import fits
 from saccade.tasks.pinned import Pinned, state_of
-from saccade.train.files import naming, read_json, unfinished, write_json
 
 __all__ = ["FeatureStore", "Features", "write_store"]
 

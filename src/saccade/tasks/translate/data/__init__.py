@@ -51,6 +51,8 @@ def open_corpus(
     names = names or SplitNames()
     if data in BUILTIN:
         return _builtin(data, source, target, names)
+    if source and target and source.lower() == target.lower():
+        raise ArgumentError(f"--target: expected another side than --source, got {target} for both")
     columns = [Column(name, (*filter(None, [side]), name)) for name, side in (("source", source), ("target", target))]
     layouts = [partial(layout, source=source, target=target) for layout in (tmx, aligned)]
     rows = load(

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from saccade._system.files import check_folder, left_over, read, read_json, unfinished, write, write_json
 from saccade.errors import ArgumentError
-from saccade.train.files import check_folder, left_over, read, read_json, unfinished, write, write_json
 
 
 def test_json_comes_back_in_every_script(tmp_path):

@@ -6,9 +6,8 @@ import pytest
 import torch
 
 import tiny
-from saccade.errors import ArgumentError
-from saccade.train import environment
-from saccade.train.environment import (
+from saccade._system import environment
+from saccade._system.environment import (
     bound_shape_caches,
     check_precision,
     check_processes,
@@ -17,6 +16,7 @@ from saccade.train.environment import (
     hardware,
     versions,
 )
+from saccade.errors import ArgumentError
 from saccade.train.fit import train
 from saccade.train.run import Run
 from saccade.train.trained import load_trained
@@ -104,7 +104,7 @@ def test_a_precision_that_a_device_has_not_is_refused(monkeypatch):
 #: Products as training with --matmul-precision medium makes them; prints the memory after 70 shapes and after 270.
 SHAPES = """
 import torch
-from saccade.train.environment import bound_shape_caches, matmul_precision
+from saccade._system.environment import bound_shape_caches, matmul_precision
 torch.set_num_threads(1)
 bound_shape_caches()
 weight = torch.zeros(64, 64)

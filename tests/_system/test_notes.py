@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.train.notes import StandardError, say
+from saccade._system.notes import StandardError, say
 from tiny import unread
 
 

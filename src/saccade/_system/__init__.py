@@ -1,0 +1,1 @@
+"""Files, notes and the machine: the dealings of every part with the system."""
