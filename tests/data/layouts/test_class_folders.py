@@ -1,15 +1,12 @@
-from collections import Counter
 from pathlib import Path
 
 import pytest
-import torch
 
-from image_files import COLOURS, archive_of, folder_of, plain
+from image_files import COLOURS, folder_of
 from saccade.data.dataset import SPLITS
 from saccade.data.layouts.class_folders import class_folders
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.image import sources
 from saccade.tasks.image.sources import open_files
 
 
@@ -30,8 +27,6 @@ def test_splits_and_labels_are_names_of_folders(tmp_path):
     for image, label, group in every(data):
         assert tuple(image[:, 0, 0].tolist()) == COLOURS[label]
         assert group == ""
-
-
 
 
 def labels(files, names=None, **more):

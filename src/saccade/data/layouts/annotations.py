@@ -69,5 +69,7 @@ def filled(rows: list[tuple[str, Row]], column: str, source: Path, *notes: str) 
     kept = [(place, row) for place, row in rows if row[column].strip()]
     first = next((place for place, row in rows if not row[column].strip()), "")
     count = f"left out {len(rows) - len(kept)} of {len(rows)} {column}s"
-    note = "; ".join(filter(None, [*notes, f"{source}: {count}, which are empty; the first is {first}" if first else ""]))
+    note = "; ".join(
+        filter(None, [*notes, f"{source}: {count}, which are empty; the first is {first}" if first else ""])
+    )
     return Table([row for _, row in kept], [place for place, _ in kept].__getitem__, note=note, size=len(kept))

@@ -114,6 +114,8 @@ def _captions(content: Any, path: Path) -> Table:
         else:
             unknown.append(f"{where}, of {annotation['image_id']}")
     if unknown and not rows:
-        raise ArgumentError(f"{path}: expected captions of the images that it lists, got none; the first is {unknown[0]}")
+        raise ArgumentError(
+            f"{path}: expected captions of the images that it lists, got none; the first is {unknown[0]}"
+        )
     left = f"{path}: left out {len(unknown)} captions of images that it does not list; " if unknown else ""
     return filled(rows, "caption", path, left + unknown[0] if unknown else "")

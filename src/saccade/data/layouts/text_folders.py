@@ -40,5 +40,8 @@ def _read(table: Table, folder: Path, split: str) -> Table:
         recoded += bool(said)
     latin1 = f"{folder}: {recoded} texts of {split or 'train'} are no UTF-8, and were read as Latin-1" * bool(recoded)
     return replace(
-        table, rows=rows, where=[str(path) for path in paths].__getitem__, note="; ".join(filter(None, [table.note, latin1]))
+        table,
+        rows=rows,
+        where=[str(path) for path in paths].__getitem__,
+        note="; ".join(filter(None, [table.note, latin1])),
     )

@@ -68,7 +68,9 @@ def vqa(folder: Path, names: SplitNames) -> dict[str, Table] | None:
         if names.of(split)[0] not in tables:
             names.check(split, folder, (part for part, _ in files))
     note = f"not read: {', '.join(unread)}, which have no annotations or are in no split" if unread else ""
-    return {name: Table(table.rows, table.where, note=note * (name == next(iter(tables)))) for name, table in tables.items()}
+    return {
+        name: Table(table.rows, table.where, note=note * (name == next(iter(tables)))) for name, table in tables.items()
+    }
 
 
 def normalized(answer: str) -> str:

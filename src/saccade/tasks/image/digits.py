@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from saccade.data.rows import bytes_hash, divide
 from saccade.data.dataset import SPLITS
+from saccade.data.rows import bytes_hash, divide
 from saccade.errors import SaccadeError, pip_install
 from saccade.tasks.image.dataset import HELD_OUT, InMemory, Part
 

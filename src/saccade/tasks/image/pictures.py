@@ -98,7 +98,11 @@ class Gallery:
         self.folder = folder.parent if self.named and folder.name == "annotations" else folder
         self.known, self.pictures = known, list[Picture]()
         self.held = HELD_OUT if self.named else HELD
-        self._images, self._names, self._sources = Images(self.folder), dict[str, Picture | None](), dict[Any, Picture]()
+        self._images, self._names, self._sources = (
+            Images(self.folder),
+            dict[str, Picture | None](),
+            dict[Any, Picture](),
+        )
 
     @property
     def blank(self) -> str:
@@ -207,7 +211,9 @@ class Illustrated(Generic[T]):
     def fingerprint(self) -> str:
         """The number of examples, and a hash of texts, images' names and sizes of their files."""
         numbers = sorted({number for split in SPLITS for number, _ in self.splits[split]})
-        digest = hashlib.blake2b(json.dumps([self.shape, *(str(self.pictures[n]) for n in numbers)]).encode(), digest_size=8)
+        digest = hashlib.blake2b(
+            json.dumps([self.shape, *(str(self.pictures[n]) for n in numbers)]).encode(), digest_size=8
+        )
         for split in SPLITS:
             for row in self.splits[split]:
                 digest.update(json.dumps([split, row]).encode())

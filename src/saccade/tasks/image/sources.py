@@ -3,7 +3,7 @@
 import io
 import math
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

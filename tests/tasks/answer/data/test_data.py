@@ -11,10 +11,10 @@ from PIL import Image
 
 from image_files import plain
 from saccade.data.dataset import SPLITS
+from saccade.data.layouts.vqa import normalized
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.answer.data import open_corpus
-from saccade.data.layouts.vqa import normalized
 from saccade.tasks.answer.data.questions import kind_of
 from saccade.tasks.image import pictures
 from tiny import python
@@ -70,7 +70,9 @@ def test_a_folder_has_a_file_a_split_and_one_image_shape(tmp_path):
 def test_an_image_is_decoded_once_while_there_is_room(tmp_path, monkeypatch):
     lines, read, original = photos(tmp_path, 3), [], pictures.read_image
     (tmp_path / "q.tsv").write_text("\n".join(lines))
-    monkeypatch.setattr(pictures, "read_image", lambda *given, **more: read.append(given[1]) or original(*given, **more))
+    monkeypatch.setattr(
+        pictures, "read_image", lambda *given, **more: read.append(given[1]) or original(*given, **more)
+    )
     for room, expected in ((1 << 20, 1), (0, 4)):
         monkeypatch.setattr(pictures, "_CACHED", room)
         data = open_corpus(str(tmp_path / "q.tsv"))
@@ -118,7 +120,7 @@ def test_an_image_of_two_names_is_in_one_split(tmp_path):
     names = [f"{folder}{number}.png" for number in range(30) for folder in ("photos/", "", "./photos/")]
     (tmp_path / "questions.tsv").write_text("".join(f"{name}\twhat is it?\tred\n" for name in names))
     corpus = open_corpus(str(tmp_path))
-    splits = [{row.image for row in corpus.splits[split]} for split in SPLITS]
+    splits = [{number for number, _ in corpus.splits[split]} for split in SPLITS]
     assert sum(map(len, splits)) == 30 == len(set.union(*splits)) and all(splits)
 
 
@@ -285,11 +287,11 @@ def test_vqa_has_ten_answers_and_tests_on_what_is_held_out(tmp_path):
                 f"_annotations.json: annotations 3: {said}",
             )
             for fields, said in (
-                ({"answers": 7}, "expected a list of answers to question 2, got 7"),
-                ({"answers": ["yes"]}, "expected a list of answers to question 2, got ['yes']"),
-                ({"answers": [{"answer": None}]}, "expected a text called answer, got None"),
-                ({"answers": [{}]}, "expected a text called answer, got None"),
-                ({"answers": [{"answer": "\ud800"}]}, "expected a text, got half a character"),
+                ({"answers": 7}, "expected a list called answers, got 7"),
+                ({"answers": ["yes"]}, "expected a list of objects called answers, got ['yes']"),
+                ({"answers": [{"answer": None}]}, "answers 1: expected a text called answer, got None"),
+                ({"answers": [{}]}, "answers 1: expected a text called answer, got None"),
+                ({"answers": [{"answer": "\ud800"}]}, "answers 1: expected a text, got half a character"),
                 ({"answers": []}, "expected an answer to question 2, got none; write one, or leave out the annotation"),
                 ({"answers": [{"answer": " "}]}, "expected an answer to question 2, got none; write one"),
                 ({"answer_type": ["x"]}, "expected a text called answer_type, got ['x']"),
@@ -341,7 +343,7 @@ def test_images_without_features_are_left_out_or_named(tmp_path):
     (tmp_path / "q.tsv").write_text("\n".join(photos(tmp_path, 6)))
     with pytest.raises(ArgumentError, match=r"row 5 of .*: expected features of it in the store, found none: 2\.png"):
         open_corpus(str(tmp_path / "q.tsv"), known=lambda name: name != "2.png")
-    with pytest.raises(ArgumentError, match="expected questions to train on, got none; there is no image of the 12"):
+    with pytest.raises(ArgumentError, match="left out 12 of 12 questions, which are about images without features"):
         open_corpus(str(folder), known=lambda name: False)
 
 
@@ -365,7 +367,7 @@ def test_objects_are_rows_or_mappings_with_images_once(tmp_path):
     rows += [(image, "is it bright?", ["yes", "no"]) for image in images]
     rows += [{"image": tmp_path / "a.png", "question": "is it bright?", "answer": "no"}]
     data = open_corpus("objects", objects=rows)
-    assert len(data.sources.told()) == 31 and data.shape == (3, 12, 12)
+    assert len(data.pictures) == 31 and data.shape == (3, 12, 12)
     for bad in (("a", "b"), (images[0], "", "c"), (images[0], "a", []), ("gone.png", "a", "b"), (None, "a", "b")):
         with pytest.raises(ArgumentError, match="data: train, row 1"):
             open_corpus("objects", objects=[bad])
@@ -390,8 +392,8 @@ def test_daquar_itself_is_read():
 MEASURED = """
 import resource, sys
 from saccade.tasks.answer.data import open_corpus
-from saccade.tasks.image import decoded
-decoded._CACHED = 16 << 20
+from saccade.tasks.image import pictures
+pictures._CACHED = 16 << 20
 data = open_corpus(sys.argv[1])
 data.example("train", 0)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -229,7 +229,10 @@ def test_decoded_images_are_kept_and_read_only(tmp_path, monkeypatch):
 
 BAD = {
     "a missing image": ("0.png\tone\nb.png\ttwo\n", r"row 2 of .*: expected an image, found none: b.png"),
-    "an archive that has no parts": ("b.png\ttwo\n", r"expected an image, found none: b.png; .*x.tgz is not looked into"),
+    "an archive that has no parts": (
+        "b.png\ttwo\n",
+        r"expected an image, found none: b.png; .*x.tgz is not looked",
+    ),
     "no tab": ("0.png\tone\n1.png two\n", r"row 2 of .*: expected image and caption with a tab between, .* got no tab"),
     "two tabs": ("0.png\tone\n1.png\ta\tb\n", r"row 2 of .*: expected image and caption with a tab .* got 3 columns"),
     "an empty caption": ("0.png\tone\n1.png\t  \n", r"row 2 of .*: expected a caption, got an empty one"),
@@ -237,7 +240,10 @@ BAD = {
     "an empty file": ("", r"expected a table with image and caption, got an empty file"),
     "blank lines": ("\n \n", r"expected a table with image and caption, got an empty file"),
     "no text": (b"0.png\tcaf\xe9\0\n", r"line 1: expected text in UTF-8 or Latin-1, got byte 0xe9"),
-    "too few": ("0.png\tone\n1.png\ttwo\n", r"expected 3 different captions or more, to validate, test and train, got 2"),
+    "too few": (
+        "0.png\tone\n1.png\ttwo\n",
+        r"expected 3 different captions or more, .* got 2",
+    ),
 }
 
 
@@ -319,7 +325,7 @@ JSON = {
         r"images 13: expected each image once, got pictures/0.png again",
     ),
     "an unknown split": (
-        karpathy, "dataset_coco.json", lambda c: c["images"][0].update(split="spare"), r"images 1: column split: .*, got 'spare'"
+        karpathy, "dataset_coco.json", lambda c: c["images"][0].update(split="spare"), r"column split: .*, got 'spare'"
     ),
     "half a character": (
         karpathy, "dataset_coco.json", lambda c: c["images"][0]["sentences"][0].update(raw="\ud800"),
