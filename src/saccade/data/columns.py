@@ -12,7 +12,7 @@ from saccade.data.cleaning import composed
 from saccade.data.dataset import joined
 from saccade.errors import ArgumentError
 
-__all__ = ["Column", "Listed", "file_name", "find_columns", "label", "label_of", "read_columns", "text"]
+__all__ = ["Column", "Listed", "check_once", "file_name", "find_columns", "label", "label_of", "read_columns", "text"]
 
 
 class Listed(str):
@@ -84,6 +84,18 @@ class Column:
             return exact
         lower = {name.strip().lower(): name for name in names if isinstance(name, str)}
         return next((lower[name.lower()] for name in self.names if name.lower() in lower), None)
+
+
+def check_once(names: Sequence[Any]) -> None:
+    """Reject a table that has a column twice.
+
+    >>> check_once(["text", "label", "text"])
+    Traceback (most recent call last):
+    ValueError: expected columns of different names, got text twice
+    """
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"expected columns of different names, got {twice} twice")
 
 
 def find_columns(columns: Sequence[Column], names: Sequence[str], where: str) -> list[str | None]:

@@ -110,7 +110,7 @@ def _is_header(column: str) -> bool:
 
 
 def _lists(folder: Path, names: SplitNames) -> Mapping[str, str]:
-    """The split of each image that a list names: trainImages.txt, with or without Flickr_8k. before it, or train.txt."""
+    """The split of each image in a list: trainImages.txt, with or without Flickr_8k. before it, or train.txt."""
     lists: dict[str, str] = {}
     for split in SPLITS:
         ends = [end for name in names.of(split) for end in (f"{name}Images.txt", f"{name}_images.txt", f"{name}.txt")]

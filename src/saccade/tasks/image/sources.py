@@ -37,8 +37,8 @@ _MOST_BYTES = 1 << 30  # of all images in memory
 def open_files(data: str, size: int | None, objects: Any, names: SplitNames) -> Dataset | None:
     """Return the labelled images of a path or of Python objects; None if there is nothing at the path.
 
-    An image is a file, or an array `(height, width)`, `(height, width, channels)` or `(channels, height, width)`, of one
-    or three channels, uint8 or floats in [0, 1]. All are grey if all files are.
+    An image is a file, or an array `(height, width)`, `(height, width, channels)` or `(channels, height, width)`, of
+    one or three channels, uint8 or floats in [0, 1]. All are grey if all files are.
 
     Args:
         data: the path of a folder, an archive or a table, or "objects".
@@ -191,7 +191,7 @@ def _in_memory(rows: Rows[Row], scaled: _Scaled, data: str) -> InMemory:
     for split in SPLITS:
         for index, row in enumerate(rows.splits[split]):
             if row["label"] not in codes:
-                wrong = f"the label {row['label']!r:.60} is in no image to train on; leave it out, or add images that have it"
+                wrong = f"the label {row['label']!r:.60} is in no image to train on; leave it out or add such images"
                 raise ArgumentError(f"{rows.where(split, index)}: {wrong}")
         images = [
             image if len(image) == channels else np.repeat(image, channels, 0)
