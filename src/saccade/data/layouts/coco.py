@@ -43,8 +43,8 @@ def coco(path: Path, names: SplitNames) -> dict[str, Table] | None:
     """
     named, own = [path], list[Path]()
     if path.is_file():
-        with path.open("rb") as file:  # an array is a table of rows
-            if path.suffix.lower() != ".json" or file.read(16).lstrip().startswith(b"["):
+        with path.open("rb") as start:  # an array is a table of rows
+            if path.suffix.lower() != ".json" or start.read(16).lstrip().startswith(b"["):
                 return None
     else:
         named = [file for file in path.glob("dataset_*.json") if file.name not in _DESCRIBED]

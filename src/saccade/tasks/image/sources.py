@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from saccade.data import HELD, OBJECTS, Column, Row, Rows, Table, load
+from saccade.data import OBJECTS, Column, Row, Rows, Table, load
 from saccade.data.archives import is_archive
 from saccade.data.arrow import is_arrow
 from saccade.data.cleaning import composed
@@ -20,7 +20,7 @@ from saccade.data.dataset import SPLITS, data_path, inventory
 from saccade.data.layouts.cifar import cifar
 from saccade.data.layouts.class_folders import class_folders, labelled_files
 from saccade.data.layouts.idx import idx
-from saccade.data.rows import bytes_hash
+from saccade.data.rows import HELD, bytes_hash
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.image.dataset import HELD_OUT, Bytes, Dataset, InMemory, Part
@@ -83,7 +83,7 @@ def open_files(data: str, size: int | None, objects: Any, names: SplitNames) -> 
     if rows is None and path.exists():
         wanted = "a folder or archive of images in a folder of each class, or the files of CIFAR (binary) or MNIST"
         raise ArgumentError(f"--data: expected in {data} {wanted}, found none of them{converted(path)}")
-    return rows and _in_memory(rows, scaled, data)
+    return None if rows is None else _in_memory(rows, scaled, data)
 
 
 def refuse_features(data: str, builtin: Collection[str]) -> None:
