@@ -32,7 +32,7 @@ def row(job, n, folder):
         "transcribe": lambda: {"audio": sound(folder, n), "text": f"word {n}"},
         "caption": lambda: {"image": image(folder, n), "caption": f"a picture {n}"},
         "answer": lambda: {"image": image(folder, n), "question": "is it red?", "answer": "yes" if n % 2 else "no"},
-        "classify-image": lambda: {"image": {"path": image(folder, n)}, "label": "cat" if n % 2 else "dog"},
+        "classify-image": lambda: {"image": image(folder, n), "label": "cat" if n % 2 else "dog"},
     }[job]()
 
 

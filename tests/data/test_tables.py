@@ -7,7 +7,10 @@ import random
 import pytest
 
 from saccade.data import Column
+from saccade.data.arrow import read_arrow
 from saccade.data.columns import label
+from saccade.data.objects import table_rows
+from saccade.data.splits import SplitNames
 from saccade.data.tables import INDEX, number_of, read_table
 from saccade.errors import ArgumentError
 from tiers import every
@@ -204,3 +207,17 @@ def test_json_keeps_the_kinds_of_its_values(tmp_path):
 def test_what_is_no_number(text):
     with pytest.raises(ValueError, match="could not convert"):
         number_of(text)
+
+
+def test_a_column_twice_is_rejected_in_every_format(tmp_path):
+    pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    (tmp_path / "a.jsonl").write_text('{"text": "a", "text": "b", "label": "c"}\n')
+    with pytest.raises(ArgumentError, match="row 1 of .*got text twice"):
+        read_table(tmp_path / "a.jsonl")
+    table = pyarrow.Table.from_arrays([pyarrow.array(["a"])] * 2, ["text", "text"])
+    with pyarrow.OSFile(str(tmp_path / "a.arrow"), "wb") as file, pyarrow.ipc.new_stream(file, table.schema) as stream:
+        stream.write_table(table)
+    with pytest.raises(ArgumentError, match="a.arrow: expected columns of different names, got text twice"):
+        read_arrow(tmp_path / "a.arrow", SplitNames())
+    with pytest.raises(ArgumentError, match="data: expected columns of different names, got text twice"):
+        table_rows(pandas.DataFrame([["a", "b"]], columns=["text", "text"]), "data")

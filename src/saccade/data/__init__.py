@@ -14,7 +14,7 @@ from saccade.data.columns import Column, read_columns
 from saccade.data.dataset import data_path
 from saccade.data.files import ENDS, open_tables
 from saccade.data.objects import OBJECTS
-from saccade.data.rows import Blank, Examples, Rows, rows_of
+from saccade.data.rows import HELD, Blank, Examples, Rows, rows_of
 from saccade.data.splits import SplitNames
 from saccade.data.table import Row, Table
 from saccade.data.tables import read_table
@@ -31,6 +31,7 @@ def load(
     names: SplitNames | None = None,
     objects: Any = None,
     *,
+    first: Sequence[Layout] = (),
     layouts: Sequence[Layout] = (),
     read: Callable[[Path], Table] | None = None,
     nested: str | None = None,
@@ -40,6 +41,7 @@ def load(
     key: Callable[[Row], Any] | None = None,
     ends: Sequence[str] = ENDS,
     whole: Sequence[str] = (),
+    held: tuple[int, int] = HELD,
 ) -> Rows[Row] | None:
     """Return the rows of a path or of Python objects, in three splits.
 
@@ -48,6 +50,7 @@ def load(
         columns: the columns that the task needs.
         names: the names of splits.
         objects: the Python objects.
+        first: published layouts that go before tables.
         layouts: published layouts of a path that has no tables.
         read: reader of a file; None: `saccade.data.tables.read_table`.
         nested: a column that may hold a mapping with all columns, such as "translation".
@@ -56,6 +59,7 @@ def load(
         more: ignore further cells in a file without a header.
         key: the part of a row whose hash decides its split, if that is missing; None: the first column.
         ends, whole: the names of tables in a folder, see `saccade.data.files.open_tables`.
+        held: one in so many different keys is held out for a missing split, and at most so many.
 
     Returns:
         Rows with the columns' names; None if there are no data at the path.
@@ -74,8 +78,8 @@ def load(
     tables_of: Layout = partial(open_tables, read=read_file, ends=ends, whole=whole)
     if data != OBJECTS:
         path = data_path(str(data))
-        opened = (layout(path, names) for layout in [tables_of, *layouts])
-        tables = next((found for found in opened if found is not None), None)
+        opened = (layout(path, names) for layout in [*first, tables_of, *layouts])
+        tables = next((table for table in opened if table is not None), None)
         if tables is None:
             return None
 
@@ -84,4 +88,4 @@ def load(
         return read_columns(columns, row if inner is None else inner, labels)
 
     place = "data" if data == OBJECTS else str(data)
-    return rows_of(tables, values, key or itemgetter(columns[0].name), names, blank, place=place, what=what)
+    return rows_of(tables, values, key or itemgetter(columns[0].name), names, blank, place=place, what=what, held=held)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from saccade._system.files import other_than_file
+from saccade.data.columns import check_once
 from saccade.data.splits import SplitNames, spelled_splits
 from saccade.data.table import Table
 from saccade.errors import ArgumentError, SaccadeError, pip_install
@@ -86,6 +87,10 @@ def _table(files: Sequence[Path], info: Mapping[str, Any] | None = None) -> Tabl
     labels, sizes, batches = _labels(info or {}), list[tuple[Path, int]](), list[Any]()
     for file in files:
         table = _read(file)
+        try:
+            check_once(table.schema.names)
+        except ValueError as error:
+            raise ArgumentError(f"{file}: {error}; rename one") from error
         labels |= _labels(_described(table))
         sizes.append((file, table.num_rows))
         batches += table.to_batches()

@@ -3,6 +3,7 @@
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,13 @@ from saccade.data.cleaning import composed
 from saccade.data.dataset import joined
 from saccade.errors import ArgumentError
 
-__all__ = ["Column", "file_name", "find_columns", "label", "label_of", "read_columns", "text"]
+__all__ = ["Column", "Listed", "check_once", "file_name", "find_columns", "label", "label_of", "read_columns", "text"]
+
+
+class Listed(str):
+    """A file's name in a published collection, whose files may be missing and lie in any folder."""
+
+    __slots__ = ()
 
 
 def text(cell: Any) -> str:
@@ -79,6 +86,18 @@ class Column:
         return next((lower[name.lower()] for name in self.names if name.lower() in lower), None)
 
 
+def check_once(names: Sequence[Any]) -> None:
+    """Reject a table that has a column twice.
+
+    >>> check_once(["text", "label", "text"])
+    Traceback (most recent call last):
+    ValueError: expected columns of different names, got text twice
+    """
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"expected columns of different names, got {twice} twice")
+
+
 def find_columns(columns: Sequence[Column], names: Sequence[str], where: str) -> list[str | None]:
     """Return the name of each column in a table, None for one that it lacks.
 
@@ -128,7 +147,10 @@ def _cell(column: Column, row: Mapping[Any, Any], labels: Mapping[str, Sequence[
     if name is None:
         raise ValueError(f"expected a column {' or '.join(column.names)}, got {', '.join(map(str, row))}")
     cell = row[name]
-    return label_of(labels[name], cell) if name in labels and isinstance(cell, int) else cell
+    try:
+        return label_of(labels[name], index(getattr(cell, "item", lambda: cell)())) if name in labels else cell
+    except (TypeError, RuntimeError):  # the name of a class, not its number
+        return cell
 
 
 def label_of(labels: Sequence[str], number: int) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from saccade.data.columns import check_once
 from saccade.data.dataset import inventory
 from saccade.data.splits import SplitNames, spelled_splits
 from saccade.data.table import Table
@@ -64,6 +65,10 @@ def table_rows(part: Any, where: str) -> list[Mapping[Any, Any]] | None:
         records: list[Mapping[Any, Any]] = part.to_dicts()
         return records
     if hasattr(part, "to_dict") and hasattr(part, "columns"):  # pandas
+        try:
+            check_once(list(part.columns))
+        except ValueError as error:
+            raise ArgumentError(f"{where}: {error}; rename one") from error
         return list(part.to_dict("records"))
     if not isinstance(part, Mapping):
         return None

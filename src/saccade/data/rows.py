@@ -12,16 +12,16 @@ import torch
 from numpy.typing import NDArray
 
 from saccade.data.cleaning import composed
-from saccade.data.columns import Column, read_columns
 from saccade.data.dataset import SPLITS, check_index, check_split, inventory
 from saccade.data.objects import object_tables
 from saccade.data.splits import SPLIT, SplitNames, held_out, split_of
 from saccade.data.table import Row, Table
 from saccade.errors import ArgumentError
 
-__all__ = ["Blank", "Examples", "Rows", "divide", "placed_rows", "rows_of", "text_hash"]
+__all__ = ["HELD", "Blank", "Examples", "Rows", "bytes_hash", "divide", "rows_of", "text_hash"]
 
-_SHARE, _MOST = 20, 1000  # one in so many different examples is held out for a split, but at most so many
+HELD = (20, 1000)
+"""One in so many different keys is held out for a split, and at most so many."""
 R = TypeVar("R")
 E = TypeVar("E")
 Place: TypeAlias = tuple[Callable[[int], str], Sequence[int] | NDArray[np.int64]]
@@ -105,11 +105,13 @@ class Blank(Generic[R]):
         test: whether a row is blank.
         what: the rows and the reason: "texts, which are blank".
         splits: the splits without such rows.
+        whole: whether a split of such rows alone is an error; otherwise it is held out from training.
     """
 
     test: Callable[[R], bool]
     what: str
     splits: Sequence[str] = SPLITS
+    whole: bool = True
 
 
 @dataclass(frozen=True)
@@ -133,21 +135,23 @@ def rows_of(
     place: str = "data",
     what: str = "examples",
     divided: bool = True,
+    held: tuple[int, int] = HELD,
 ) -> Rows[R]:
     """Read tables and divide them into splits.
 
     A column `split` divides a single table. A split that is missing is held out from training, by a hash of the key
-    alone: a twentieth of the different keys, but at most 1,000.
+    alone.
 
     Args:
         tables: tables by the names of their splits, a single one by "", or Python objects (see `object_tables`).
         read: conversion of a row, given the names of classes by column; it raises ValueError.
-        key: the part of a row whose hash decides its split.
+        key: the part of a row whose hash decides its split; a number is such a hash.
         names: the names of splits.
         blank: rows to leave out; None: none.
         place: the data, for messages.
         what: the rows, for messages.
         divided: whether a column `split` divides a single table.
+        held: one in so many different keys is held out for a split, and at most so many.
 
     Raises:
         ArgumentError: naming the row that is wrong, or the split that has none.
@@ -166,7 +170,7 @@ def rows_of(
         split: _read(split, tables[name], read, partial(_tag, names, "" if alone else name, divided), blank, place)
         for split, name in called.items()
     }
-    indices = {split: part.kept for split, part in parts.items()}
+    indices = {split: part.kept for split, part in parts.items() if len(part.kept)}
     if alone:
         indices = _tagged(parts["train"], place)
         if called["train"] == "" and not any(parts["train"].tags):
@@ -177,8 +181,8 @@ def rows_of(
     if missing:
         train = parts["train"]
         hashes = np.array([_hash(key(train.rows[index])) for index in indices["train"]], np.uint64)
-        held = divide(hashes, place, what, missing)
-        indices |= {split: indices["train"][inside] for split, inside in held.items()}
+        inside = divide(hashes, place, what, missing, held)
+        indices |= {split: indices["train"][part] for split, part in inside.items()}
     own = {split: parts.get(split, parts["train"]) for split in SPLITS}
     splits = {split: [own[split].rows[index] for index in indices[split]] for split in SPLITS}
     notes = [
@@ -189,37 +193,6 @@ def rows_of(
     ]
     places = {split: (own[split].table.where, indices[split]) for split in SPLITS}
     return Rows(splits, _fingerprint(splits), "; ".join(filter(None, notes)), places)
-
-
-def placed_rows(
-    tables: Mapping[str, Table], columns: Sequence[Column], names: SplitNames, place: Path
-) -> Iterator[tuple[str, Row, str]]:
-    """Yield the place, the values and the split of each row, "" if nothing names one.
-
-    Args:
-        tables: tables by the names of their splits, a single one by "".
-        columns: the columns that the task needs.
-        names: the names of splits.
-        place: the data, for messages.
-
-    Raises:
-        ArgumentError: naming the row that is wrong, or an option whose split no row is in.
-    """
-    there = {names.split(name) for name in tables}
-    for name, table in tables.items():
-        for index, (row, tag) in enumerate(_values(table, partial(_placed, columns, names, name, table.labels))):
-            split = tag or names.split(name) or ""
-            there.add(split)
-            yield table.where(index), row, split
-    for split in SPLITS:
-        if split not in there:
-            names.check(split, place, filter(None, there))
-
-
-def _placed(
-    columns: Sequence[Column], names: SplitNames, name: str, labels: Mapping[str, Sequence[str]], row: Any
-) -> tuple[Row, str]:
-    return read_columns(columns, row, labels), _tag(names, name, True, row)
 
 
 def _values(table: Table, read: Callable[[Any], R]) -> Iterator[R]:
@@ -239,23 +212,35 @@ def text_hash(text: str) -> int:
     >>> text_hash("caf\u00e9") == text_hash("cafe\u0301") != text_hash("cafe")
     True
     """
-    content = composed(text).encode("utf-8", "surrogateescape")  # the name of a file may have another encoding
+    return bytes_hash(composed(text).encode("utf-8", "surrogateescape"))  # the name of a file may have another encoding
+
+
+def bytes_hash(content: bytes) -> int:
+    """Return a number below 2^64 that is the same for the same bytes, on every machine.
+
+    >>> bytes_hash(b"cafe") == text_hash("cafe")
+    True
+    """
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "big")
 
 
 def divide(
-    hashes: NDArray[np.uint64], place: Path | str, what: str, missing: Sequence[str] = ("validation", "test")
+    hashes: NDArray[np.uint64],
+    place: Path | str,
+    what: str,
+    missing: Sequence[str] = ("validation", "test"),
+    held: tuple[int, int] = HELD,
 ) -> dict[str, NDArray[np.bool_]]:
     """Return the examples of each split by the hashes of their keys alone: equal keys are in one split.
 
-    The lowest hashes are the first split held out, the next ones the second, all others are to train on: a twentieth
-    of the different keys, but at most 1,000, for each split that is held out.
+    The lowest hashes are the first split held out, the next ones the second, all others are to train on.
 
     Args:
         hashes: `(examples,)`, by `text_hash`.
         place: the data, for the error.
         what: the examples, for the error.
         missing: the splits to hold out.
+        held: one in so many different keys is in each of them, and at most so many.
 
     Raises:
         ArgumentError: if there are too few different keys.
@@ -269,7 +254,7 @@ def divide(
         uses = [*(name.replace("validation", "validate") for name in missing), "train"]
         wanted = f"expected {len(uses)} different {what} or more, to {', '.join(uses[:-1])} and {uses[-1]}"
         raise ArgumentError(f"{place}: {wanted}, got {len(different)}")
-    count = min(max(1, len(different) // _SHARE), _MOST)
+    count = min(max(1, len(different) // held[0]), held[1])
     bounds = different[[count * (number + 1) for number in range(len(missing))]]
     ranks = np.searchsorted(bounds, hashes, side="right")
     return {split: ranks == number for number, split in enumerate((*missing, "train"))}
@@ -318,7 +303,7 @@ def _read(
     kept, note = np.flatnonzero(~out), ""
     if blank is not None and out.any():
         count = f"{split}: left out {out.sum()} of {len(rows)} {blank.what}"
-        if out.all():
+        if out.all() and (blank.whole or split == "train"):
             raise ArgumentError(f"{place}: {count}: an empty corpus")
         note = f"{place}: {count}; the first is {table.where(int(out.argmax())).removeprefix(f'{place}: {split}, ')}"
     return _Part(table, rows, tags, kept, note)
@@ -345,7 +330,9 @@ def _unread(names: Sequence[str]) -> str:
 
 
 def _hash(key: Any) -> int:
-    """The hash of a key: of a text by itself, of an array by its contents."""
+    """The hash of a key: of a text by itself, of an array by its contents; a number is a hash."""
+    if isinstance(key, int):
+        return key
     return text_hash(key if isinstance(key, str) else hashlib.blake2b(_bytes(key), digest_size=16).hexdigest())
 
 

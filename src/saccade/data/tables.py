@@ -21,7 +21,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from saccade.data.columns import Column, find_columns
+from saccade.data.columns import Column, check_once, find_columns
 from saccade.data.conversions import converted
 from saccade.data.dataset import joined
 from saccade.data.splits import SPLIT
@@ -182,9 +182,14 @@ def _json(text: str, path: Path) -> tuple[Sequence[int], list[Any]]:
 
 def _parsed(text: str, where: str) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
         raise ArgumentError(f"{where}: expected JSON, an object a line, got another text ({error})") from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    check_once([name for name, _ in pairs])
+    return dict(pairs)
 
 
 def _is_number(text: str) -> bool:

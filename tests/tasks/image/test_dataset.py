@@ -4,7 +4,7 @@ import torch
 
 from saccade.data.dataset import SPLITS
 from saccade.errors import ArgumentError
-from saccade.tasks.image.dataset import InMemory, Part, hashes, hold_out, pixels, refuse_size, statistics
+from saccade.tasks.image.dataset import InMemory, Part, pixels, refuse_size, statistics
 
 
 def part(count=4, seed=0, shape=(3, 8, 9)):
@@ -47,25 +47,6 @@ def test_no_images_and_one_label_are_refused():
         data(test=part(0))
     with pytest.raises(ArgumentError, match="labels: expected two or more, got ape"):
         InMemory(data().parts, ("ape",), "")
-
-
-def test_a_tenth_is_held_out_and_equal_images_stay_together():
-    keys = hashes([str(number % 100).encode() for number in range(300)])
-    found = hold_out(keys, ["validation", "test"], "a")
-    assert {split: int(where.sum()) for split, where in found.items()} == {"validation": 30, "test": 30, "train": 240}
-    assert bool(np.all(sum(found.values()) == 1))
-    for where in found.values():
-        assert bool((where[:100] == where[100:200]).all())
-
-
-def test_at_most_five_thousand_are_held_out():
-    keys = np.arange(80_000, dtype=np.uint64)
-    assert int(hold_out(keys, ["validation"], "a")["validation"].sum()) == 5000
-
-
-def test_too_few_to_hold_out_are_refused():
-    with pytest.raises(ArgumentError, match="b: expected 3 different images or more, got 2"):
-        hold_out(np.array([1, 1, 2], np.uint64), ["validation", "test"], "b")
 
 
 def test_statistics_are_those_of_all_training_pixels():

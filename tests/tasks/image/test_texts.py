@@ -9,31 +9,39 @@ import torch
 from saccade.data.dataset import SPLITS
 from saccade.errors import ArgumentError
 from saccade.tasks.answer.codec import Encoded
-from saccade.tasks.answer.data import Collection, Posed
-from saccade.tasks.answer.data.collection import Row
+from saccade.tasks.answer.data import Posed
+from saccade.tasks.answer.data.questions import Questions
 from saccade.tasks.answer.data.scenes import Scenes
 from saccade.tasks.caption.codec import Encoded as CaptionEncoded
 from saccade.tasks.caption.data import scenes as captioned
-from saccade.tasks.caption.data.pictures import Item, Pictures
+from saccade.tasks.caption.data.captions import Captions as FileCaptions
 from saccade.tasks.caption.data.scenes import Scenes as Captions
-from saccade.tasks.image.decoded import Decoded
+from saccade.tasks.image.pictures import Illustrated, Picture
 from saccade.tasks.image.texts import TextsByImage, training_texts
 from tiers import every
 
 
 def collection(*counts):
     """So many questions about each image, scattered over the lines; every seventh has an answer that nobody knows."""
-    images = Decoded([(f"{n}.png", torch.full((3, 8, 8), n, dtype=torch.uint8)) for n in range(len(counts))], None)
+    images = [torch.full((3, 8, 8), n, dtype=torch.uint8) for n in range(len(counts))]
+    pictures = [Picture(f"{n}.png", image, n, n) for n, image in enumerate(images)]
     asked = sorted((place, image) for image, count in enumerate(counts) for place in range(count))
     rows = [
-        Row(image, Posed(f"{image} {place}", ("lost",) if number % 7 == 6 else ("yes", "lost"), ""))
+        (image, Posed(f"{image} {place}", ("lost",) if number % 7 == 6 else ("yes", "lost"), ""))
         for number, (place, image) in enumerate(asked)
     ]
-    return Collection(images, dict.fromkeys(SPLITS, rows), "")
+    return filled(Questions, pictures, (8, 8), dict.fromkeys(SPLITS, rows), "")
+
+
+def filled(kind, *parts):
+    """A data set of pictures and texts, without rows to read."""
+    data = kind.__new__(kind)
+    Illustrated.__init__(data, *parts)
+    return data
 
 
 def known(data):
-    return [row.posed.question for row in data.splits["train"] if "yes" in row.posed.answers]
+    return [posed.question for _, posed in data.splits["train"] if "yes" in posed.answers]
 
 
 def learned(data, batch_size, knows="yes".__eq__):
@@ -122,8 +130,8 @@ def test_endless_scenes_make_batches_as_large_as_asked_for(batch_size, knows, mo
 
 def test_an_image_is_made_once_for_all_its_questions(monkeypatch):
     data = collection(*(6,) * 50)
-    made, posed = counted(monkeypatch, Collection, "example"), counted(monkeypatch, Collection, "posed")
-    decoded = counted(monkeypatch, Decoded, "get")
+    made, posed = counted(monkeypatch, Questions, "example"), counted(monkeypatch, Questions, "posed")
+    decoded = counted(monkeypatch, Picture, "read")
     sampler = learned(data, 12).sampler(1)
     assert not made and not decoded  # nothing is seen until a batch is asked for
     pool = [sampler.batch(step) for step in range(16)]
@@ -150,8 +158,10 @@ def captions():
     """Images of one, three and two captions."""
     image = torch.zeros(3, 8, 8, dtype=torch.uint8)
     texts = [("one",), ("two", "three", "four"), ("five", "six")]
-    items = [Item(f"{number}.png", own, image) for number, own in enumerate(texts)]
-    return Pictures(dict.fromkeys(SPLITS, items), 8, "")
+    pictures = [Picture(f"{number}.png", image, number, number) for number in range(3)]
+    train = [(number, (text, own)) for number, own in enumerate(texts) for text in own]
+    held = [(number, (own[0], own)) for number, own in enumerate(texts)]
+    return filled(FileCaptions, pictures, (8, 8), {"train": train, "validation": held, "test": held}, "")
 
 
 @pytest.mark.parametrize("data", [captions(), Captions(1, 3), Captions(1, 1)], ids=["files", "scenes", "one thing"])

@@ -10,11 +10,11 @@ Source:
     section 7, for the lists.
 """
 
-from collections.abc import Container
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from saccade.data.classes import find_classes, list_names, read_list
-from saccade.data.folders import files_below
+from saccade.data.layouts.class_folders import class_folders, labelled_files
 from saccade.data.splits import SplitNames
 from saccade.data.table import Table
 
@@ -23,7 +23,7 @@ __all__ = ["speech_commands"]
 _SPEAKER = "_nohash_"
 
 
-def speech_commands(folder: Path, names: SplitNames, suffixes: Container[str]) -> dict[str, Table] | None:
+def speech_commands(folder: Path, names: SplitNames, suffixes: Sequence[str]) -> dict[str, Table] | None:
     """Return rows of `path`, `text` and `speaker`; None if there is no recording in any folder of the folder.
 
     Args:
@@ -35,23 +35,11 @@ def speech_commands(folder: Path, names: SplitNames, suffixes: Container[str]) -
         ArgumentError: naming what is wrong.
         OSError: if a file cannot be read.
     """
-    if not folder.is_dir():
-        return None
-    below = files_below(folder)
-    files = sorted(path.relative_to(folder).as_posix() for path in below if path.suffix.lower() in suffixes)
-    if not any("/" in name for name in files):
-        return None
-    lists = {name: folder / name for name in list_names(names) if (folder / name).is_file()}
-    listed = {list_names(names)[name]: read_list(path.read_bytes()) for name, path in lists.items()}
-    classes = find_classes(files, str(folder), "recordings", names, listed)
-    tables, note = dict[str, Table](), classes.note
-    for split, members in classes.splits.items():
-        rows = [{"path": one.name, "text": one.label, "speaker": _speaker(one.name)} for one in members]
-        where = [f"{folder}: {one.name}" for one in members].__getitem__
-        tables[names.of(split)[0]], note = Table(rows, where, note=note, size=len(rows)), ""
-    return tables
+    files = dict(sorted(labelled_files(folder, names, suffixes).items())) if folder.is_dir() else {}
+    tables = class_folders(files, folder, "recordings", names)
+    return tables and {split: replace(table, rows=list(map(_row, table.rows))) for split, table in tables.items()}
 
 
-def _speaker(name: str) -> str:
-    before, mark, _ = Path(name).stem.partition(_SPEAKER)
-    return before if mark else ""
+def _row(row: dict[str, str]) -> dict[str, str]:
+    before, mark, _ = Path(row["listed"]).stem.partition(_SPEAKER)
+    return {"path": row["listed"], "text": row["label"], "speaker": before if mark else ""}

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from saccade.data.dataset import no_such_data
+from saccade.data.layouts.idx import idx
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.image.clutter import Clutter
 from saccade.tasks.image.dataset import Dataset
 from saccade.tasks.image.digits import open_digits
-from saccade.tasks.image.idx import is_idx, open_idx
 from saccade.tasks.image.row import Row
 from saccade.tasks.image.sources import open_files
 
@@ -62,9 +62,9 @@ def longest_label(data: Dataset) -> int:
 
 
 def _mnist(folder: Path) -> Any:
-    if not folder.is_dir() or not is_idx(folder):
+    if idx(folder, SplitNames()) is None:
         raise ArgumentError(f"--digits: expected a folder with MNIST's files (train-images-idx3-ubyte), got {folder}")
-    return open_idx(folder)
+    return open_files(str(folder), None, None, SplitNames())
 
 
 def _refuse_ignored(options: Any) -> None:

@@ -1,5 +1,5 @@
 """What reads images: files, folders and archives of them, the layouts of public data sets, and pictures drawn here.
 
-Every reader gives examples in three splits (`saccade.tasks.image.dataset`) and knows no job. What all tasks that speak
-of images share lies beside them (`task`, `options`, `sight`, `shown`).
+`sources` gives labelled images and `pictures` images that texts are about, from rows of `saccade.data`. The parts that
+all tasks on images share lie beside them (`task`, `options`, `sight`, `shown`).
 """

@@ -15,19 +15,19 @@ from saccade.data.dataset import SPLITS, spread
 from saccade.errors import ArgumentError
 
 __all__ = [
+    "HELD_OUT",
     "Dataset",
     "Example",
     "InMemory",
     "Part",
     "check_scaled",
-    "hashes",
-    "hold_out",
     "pixels",
     "refuse_size",
     "statistics",
 ]
 
-_SHARE, _MOST = 10, 5000  # of each part that is held out: one in so many of the images, but no more than that
+HELD_OUT = (10, 5000)
+"""One in so many images of files is held out for a missing split, and at most so many."""
 _SEEN = 1_000  # training images that the mean and deviation of channels are computed from
 Bytes = NDArray[np.uint8]
 
@@ -136,43 +136,6 @@ class InMemory:
             digest.update(codes.astype("<i8").tobytes())
         counts = ", ".join(f"{split} {self.size(split)}" for split in SPLITS)
         return f"images {counts}, {len(self.labels)} labels, contents {digest.hexdigest()}"
-
-
-def hold_out(hashes: NDArray[np.uint64], names: Sequence[str], what: str) -> dict[str, NDArray[np.bool_]]:
-    """Return which images are in which split, by their hashes alone: equal hashes are in one split.
-
-    The images with the lowest hashes are the first split held out, the next ones the second, all others are to train
-    on: a tenth of the different images, but at most 5,000, are in each split that is held out.
-
-    Args:
-        hashes: `(images,)`, of what they are or of what they are called.
-        names: the splits that are held out.
-        what: the data are called, for the error.
-
-    Raises:
-        ArgumentError: if there are too few different images.
-
-    Example:
-        >>> hold_out(np.array([7, 5, 7, 9], np.uint64), ["validation", "test"], "a")["train"]
-        array([False, False, False,  True])
-    """
-    different = np.unique(hashes)
-    if len(different) <= len(names):
-        raise ArgumentError(f"{what}: expected {len(names) + 1} different images or more, got {len(different)}")
-    count = min(max(1, len(different) // _SHARE), _MOST)
-    bounds = different[[count * (number + 1) for number in range(len(names))]]
-    place = np.searchsorted(bounds, hashes, side="right")
-    return {split: place == number for number, split in enumerate((*names, "train"))}
-
-
-def hashes(keys: Sequence[bytes]) -> NDArray[np.uint64]:
-    """Return a number below 2^64 for each of some bytes, the same for the same bytes on every machine.
-
-    >>> hashes([b"a", b"a"]).tolist() == [int(hashes([b"a"])[0])] * 2
-    True
-    """
-    digests = (hashlib.blake2b(key, digest_size=8).digest() for key in keys)
-    return np.array([int.from_bytes(digest, "big") for digest in digests], np.uint64)
 
 
 def pixels(images: Tensor) -> Tensor:

@@ -11,8 +11,10 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
+from saccade.data.dataset import SPLITS
+from saccade.data.rows import bytes_hash, divide
 from saccade.errors import SaccadeError, pip_install
-from saccade.tasks.image.dataset import InMemory, Part, hashes, hold_out
+from saccade.tasks.image.dataset import HELD_OUT, InMemory, Part
 
 __all__ = ["SIDE", "open_digits"]
 
@@ -43,6 +45,7 @@ def open_digits() -> InMemory:
     scaled = F.interpolate(small, (side, side), mode="bilinear", antialias=False)
     images = (F.pad(scaled, (_MARGIN,) * 4) * 255).round().to(torch.uint8).numpy()
     codes = known.target.astype(np.int64)
-    inside = hold_out(hashes([image.tobytes() for image in known.images]), ["validation", "test"], "digits")
+    hashes = np.array([bytes_hash(image.tobytes()) for image in known.images], np.uint64)
+    inside = divide(hashes, "digits", "images", SPLITS[1:], HELD_OUT)
     parts = {split: Part(images[where], codes[where]) for split, where in inside.items()}
     return InMemory(parts, tuple(map(str, range(10))), "")

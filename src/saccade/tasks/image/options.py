@@ -8,8 +8,8 @@ from typing import Literal
 from saccade._definitions.checks import in_ranges
 from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
-from saccade.tasks.image.decoded import check_size
 from saccade.tasks.image.features.store import FeatureStore
+from saccade.tasks.image.pictures import check_size
 from saccade.train.options import PATH
 
 __all__ = ["LookRequest", "VisualOptions"]

@@ -1,63 +1,203 @@
-"""Labelled images of one's own, in whatever layout they lie: CIFAR's, MNIST's, a folder a class, tables."""
+"""Labelled images of one's own: published layouts, a folder for each class, tables and Python objects."""
 
+import io
+import math
+import os
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from saccade.data.arrow import is_arrow, read_arrow
+import numpy as np
+from torch import Tensor
+
+from saccade.data import OBJECTS, Column, Row, Rows, Table, load
+from saccade.data.archives import is_archive
+from saccade.data.arrow import is_arrow
+from saccade.data.cleaning import composed
 from saccade.data.conversions import converted
-from saccade.data.dataset import data_path
-from saccade.data.objects import OBJECTS
+from saccade.data.dataset import SPLITS, data_path, inventory
+from saccade.data.layouts.cifar import cifar
+from saccade.data.layouts.class_folders import class_folders, labelled_files
+from saccade.data.layouts.idx import idx
+from saccade.data.rows import HELD, bytes_hash
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.image.cifar import is_cifar, open_cifar
-from saccade.tasks.image.dataset import Dataset, refuse_size
-from saccade.tasks.image.folders import is_folders, open_folders
-from saccade.tasks.image.idx import is_idx, open_idx
-from saccade.tasks.image.objects import open_objects
+from saccade.tasks.image.dataset import HELD_OUT, Bytes, Dataset, InMemory, Part
+from saccade.tasks.image.images import LARGEST, SUFFIXES, read_image
+from saccade.tasks.image.pictures import source_of
 
-__all__ = ["open_files", "refuse_features"]
+__all__ = ["TABLES", "open_files", "refuse_features"]
+
+#: The ends of the names of tables of images in a folder.
+TABLES = (".tsv", ".csv", ".jsonl", ".ndjson")
+_MOST_BYTES = 1 << 30  # of all images in memory
 
 
 def open_files(data: str, size: int | None, objects: Any, names: SplitNames) -> Dataset | None:
-    """Return the images that a path names, or Python objects; None if there is nothing at the path.
+    """Return the labelled images of a path or of Python objects; None if there is nothing at the path.
+
+    An image is a file, or an array `(height, width)`, `(height, width, channels)` or `(channels, height, width)`, of
+    one or three channels, uint8 or floats in [0, 1]. All are grey if all files are.
 
     Args:
-        data: the path of a folder, an archive or tables, or what says that they are Python objects.
-        size: pixels that images of files are scaled to, in folders, tables or Python objects; see `open_folders`.
-        objects: the images and labels themselves, where `data` says so.
-        names: what splits are called.
+        data: the path of a folder, an archive or a table, or "objects".
+        size: height and width in pixels, which a file is scaled to cover and cut to; None: those of the first file if
+            neither is above 64, else 64. Arrays keep their size.
+        objects: the images and labels themselves.
+        names: the names of splits.
 
     Raises:
-        ArgumentError: if something is wrong with them.
+        ArgumentError: naming the image or row that is wrong, or what is missing.
         OSError: if a file cannot be read.
+
+    Example:
+        >>> rows = [(np.full((8, 8), level, np.uint8), level % 2) for level in range(40)]
+        >>> data = open_files("objects", None, rows, SplitNames())
+        >>> data.shape, data.labels
+        ((1, 8, 8), ('0', '1'))
     """
     path = data_path(data)
-    if data == OBJECTS:
-        return open_objects(objects, size, names)
-    if is_cifar(path) or is_idx(path):
-        names.refuse(data)
-        refuse_size(data, size)
-        return open_cifar(path) if is_cifar(path) else open_idx(path)
-    if not path.exists():
-        return None
-    if is_arrow(path):
-        return open_objects(read_arrow(path, names), size, names, path if path.is_dir() else path.parent)
-    if is_folders(path):
-        return open_folders(path, size, names)
-    wanted = "a folder or archive of images in a folder of each class, or the files of CIFAR (binary) or MNIST"
-    raise ArgumentError(f"--data: expected in {data} {wanted}, found none of them{converted(path)}")
+    scaled = _Scaled(size, path if path.is_dir() else path.parent if data != OBJECTS else Path())
+
+    def folders(source: Path, names: SplitNames) -> dict[str, Table] | None:
+        return _folders(source, names, scaled)
+
+    columns = [
+        Column("image", ("image", "img"), scaled),
+        Column("label", ("label", "fine_label"), _label),
+        Column("key", ("key",), lambda cell: cell if isinstance(cell, int) else None, needed=False),
+    ]
+    rows = load(
+        data,
+        columns,
+        names,
+        objects,
+        first=[cifar, idx, *([folders] if path.is_file() else [])],
+        layouts=[folders],
+        what="images",
+        key=lambda row: row["image"] if row["key"] is None else row["key"],
+        ends=TABLES,
+        held=HELD if data == OBJECTS or is_arrow(path) else HELD_OUT,
+    )
+    if rows is None and path.exists():
+        wanted = "a folder or archive of images in a folder of each class, or the files of CIFAR (binary) or MNIST"
+        raise ArgumentError(f"--data: expected in {data} {wanted}, found none of them{converted(path)}")
+    return None if rows is None else _in_memory(rows, scaled, data)
 
 
 def refuse_features(data: str, builtin: Collection[str]) -> None:
-    """Refuse features of images that have no file's name, which they would be found by.
-
-    Args:
-        data: what --data names.
-        builtin: the names of built-in data.
+    """Reject features of images without a file's name, such as built-in ones, tables and Python objects.
 
     Raises:
-        ArgumentError: if its images have none: those that are built in, Python objects and tables.
+        ArgumentError: if its images have none.
     """
     if data in (OBJECTS, *builtin) or is_arrow(Path(data)):
         raise ArgumentError(f"--features: expected none for {data}, whose images have no file's name; leave it out")
+
+
+def _folders(path: Path, names: SplitNames, scaled: "_Scaled") -> dict[str, Table] | None:
+    """Rows of images in a folder for each class, of a folder, an archive, or a folder with one archive alone."""
+    beside = [file for file in path.iterdir() if not file.name.startswith(".")] if path.is_dir() else []
+    archives = [file for file in beside if file.is_file() and is_archive(file)]
+    if len(archives) == 1 and not any(file.is_dir() for file in beside):
+        path = archives[0]
+    if not path.is_dir() and not is_archive(path):
+        return None
+    files = dict(sorted(labelled_files(path, names, SUFFIXES).items()))
+    if not any(name.lower().endswith(SUFFIXES) for name in files):
+        if path.is_dir():
+            return None
+        raise ArgumentError(f"{path}: expected images as train/LABEL/*.png or LABEL/*.png (or .jpg, ...), found none")
+    images = [file for name, file in files.items() if name.lower().endswith(SUFFIXES)]
+    scaled.look(images[0])  # the first by name has the size of all
+    tables = class_folders(files, path, "images", names)
+    empty = _empty(path, list(files)) if path.is_dir() else ""
+    return tables and {
+        split: replace(
+            table,
+            rows=({"image": row["file"], "label": row["label"], "key": _key(row["listed"])} for row in table.rows),
+            note="; ".join(filter(None, [table.note, empty * (split in ("", names.of("train")[0]))])),
+        )
+        for split, table in tables.items()
+    }
+
+
+def _key(name: str) -> int:
+    return bytes_hash(os.fsencode(name))
+
+
+def _empty(folder: Path, names: list[str]) -> str:
+    """A note on folders beside those of labels without an image."""
+    labels = {folder / name.rpartition("/")[0] for name in names if name.lower().endswith(SUFFIXES)}
+    beside = {path for parent in {label.parent for label in labels} for path in parent.iterdir() if path.is_dir()}
+    empty = sorted(str(path.relative_to(folder)) for path in beside - labels if not path.name.startswith("."))
+    return f"{folder}: no image is in {inventory(empty)}" if empty else ""
+
+
+def _label(cell: Any) -> str:
+    """A label as Python has it, also if numpy or a tensor holds it."""
+    if isinstance(cell, np.ndarray | Tensor):
+        if math.prod(cell.shape) != 1:
+            raise ValueError(f"expected a label, got an array of shape {tuple(cell.shape)}")
+        cell = cell.item() if isinstance(cell, Tensor) else cell.reshape(())[()]
+    if cell is None or cell == "":
+        raise ValueError("expected an image and its label, got no label")
+    return composed(str(cell))  # numpy writes float32(0.1) as 0.1, Python's float of it has more digits
+
+
+class _Scaled:
+    """Conversion of cells to images of one size: files are scaled, arrays keep theirs."""
+
+    def __init__(self, size: int | None, folder: Path) -> None:
+        self.shape, self.folder = None if size is None else (size, size), folder
+        self.changed, self.files, self.arrays, self.bytes = 0, 0, 0, 0
+
+    def look(self, source: Path | memoryview) -> None:
+        """Take the size of a file for all, unless there is one."""
+        if self.shape is None:
+            height, width = self._read(source).shape[1:]
+            self.shape = (height, width) if max(height, width) <= LARGEST else (LARGEST, LARGEST)
+
+    def __call__(self, cell: Any) -> Bytes:
+        """Return the image of a cell, uint8."""
+        source = source_of(cell, self.folder)
+        if isinstance(source, Tensor):
+            image = source.numpy()
+            self.shape, self.arrays = image.shape[1:] if not self.arrays + self.files else self.shape, self.arrays + 1
+        else:
+            self.look(source)
+            image, self.files = self._read(source), self.files + 1
+            if image.shape[1:] != self.shape:
+                image, self.changed = self._read(source, channels=len(image), size=self.shape), self.changed + 1
+        if image.shape[1:] != self.shape:
+            raise ValueError(f"expected images of one size, got {image.shape[1:]} and {self.shape}")
+        self.bytes += 3 * image[0].size * (not isinstance(source, Tensor))
+        if self.bytes > _MOST_BYTES:
+            raise ValueError(f"expected at most 1 GiB of pixels, got more at {self.shape}; take a smaller size")
+        return image
+
+    @staticmethod
+    def _read(source: Any, **changes: Any) -> Bytes:
+        named = isinstance(source, Path)
+        return read_image(source if named else io.BytesIO(source), str(source) if named else "image", **changes).numpy()
+
+
+def _in_memory(rows: Rows[Row], scaled: _Scaled, data: str) -> InMemory:
+    """The data set of rows; grey images are RGB if others are."""
+    channels = max(len(row["image"]) for split in SPLITS for row in rows.splits[split])
+    labels = tuple(sorted({row["label"] for row in rows.splits["train"]}))
+    codes, parts = {label: code for code, label in enumerate(labels)}, dict[str, Part]()
+    for split in SPLITS:
+        for index, row in enumerate(rows.splits[split]):
+            if row["label"] not in codes:
+                wrong = f"the label {row['label']!r:.60} is in no image to train on; leave it out or add such images"
+                raise ArgumentError(f"{rows.where(split, index)}: {wrong}")
+        images = [
+            image if len(image) == channels else np.repeat(image, channels, 0)
+            for image in (row["image"] for row in rows.splits[split])
+        ]
+        parts[split] = Part(np.stack(images), np.array([codes[row["label"]] for row in rows.splits[split]]))
+    height, width = parts["train"].images.shape[2:]
+    changed = f"{data}: scaled {scaled.changed} of {scaled.files} images to {height} × {width}" * bool(scaled.changed)
+    return InMemory(parts, labels, "; ".join(filter(None, [rows.note, changed])), unscaled=scaled.arrays > 0)

@@ -11,12 +11,12 @@ from PIL import Image
 
 from image_files import plain
 from saccade.data.dataset import SPLITS
+from saccade.data.layouts.vqa import normalized
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.answer.data import open_corpus
-from saccade.tasks.answer.data.collection import kind_of
-from saccade.tasks.answer.data.vqa import normalized
-from saccade.tasks.image import decoded
+from saccade.tasks.answer.data.questions import kind_of
+from saccade.tasks.image import pictures
 from tiny import python
 
 SHARED = Path(__file__).resolve().parents[5] / "shared/data"
@@ -38,7 +38,7 @@ def test_lines_are_held_out_by_images_and_kinds_are_first_words(tmp_path):
     lines = photos(tmp_path / "photos")
     (tmp_path / "q.tsv").write_text("image\tquestion\tanswer\n" + "".join(f"photos/{line}\n" for line in lines))
     data = open_corpus(str(tmp_path / "q.tsv"))
-    assert data.shape == (3, 12, 20) and "by images" in data.note
+    assert data.shape == (3, 12, 20)
     rows = {split: [data.example(split, n) for n in range(data.size(split))] for split in data.splits}
     assert sum(map(len, rows.values())) == 60 and {one.posed.group for one in rows["train"]} == {"what", "is"}
     names = [{one.name for one in each} for each in rows.values()]
@@ -68,11 +68,13 @@ def test_a_folder_has_a_file_a_split_and_one_image_shape(tmp_path):
 
 
 def test_an_image_is_decoded_once_while_there_is_room(tmp_path, monkeypatch):
-    lines, read, original = photos(tmp_path, 3), [], decoded.read_source
+    lines, read, original = photos(tmp_path, 3), [], pictures.read_image
     (tmp_path / "q.tsv").write_text("\n".join(lines))
-    monkeypatch.setattr(decoded, "read_source", lambda *given: read.append(given[1]) or original(*given))
+    monkeypatch.setattr(
+        pictures, "read_image", lambda *given, **more: read.append(given[1]) or original(*given, **more)
+    )
     for room, expected in ((1 << 20, 1), (0, 4)):
-        monkeypatch.setattr(decoded, "_CACHED", room)
+        monkeypatch.setattr(pictures, "_CACHED", room)
         data = open_corpus(str(tmp_path / "q.tsv"))
         read.clear()
         for _ in range(2):
@@ -93,10 +95,10 @@ def test_an_image_is_decoded_once_while_there_is_room(tmp_path, monkeypatch):
             "q.tsv: expected image, question and answer with a tab between",
         ),
         (b"gone.png\tis it red?\tyes", "q.tsv: expected an image, found none: gone.png"),
-        (b"0.png\t  \tyes", "q.tsv: expected a question about 0.png, got none; write one or leave the question out"),
+        (b"0.png\t  \tyes", "q.tsv: expected a question, got '  '; write one or leave the question out"),
         (
             b"0.png\tis it red?\t ",
-            "q.tsv: expected an answer to 'is it red?', got none; write one or leave the question",
+            "q.tsv: expected an answer, got none; write one or leave the question",
         ),
         (b"\tis it red?\tyes", "q.tsv: expected the name of an image, got none"),
         (b"0.png\tis \xff\0 it?\tyes", "line 2: expected text in UTF-8 or Latin-1, got byte 0xff"),
@@ -118,7 +120,7 @@ def test_an_image_of_two_names_is_in_one_split(tmp_path):
     names = [f"{folder}{number}.png" for number in range(30) for folder in ("photos/", "", "./photos/")]
     (tmp_path / "questions.tsv").write_text("".join(f"{name}\twhat is it?\tred\n" for name in names))
     corpus = open_corpus(str(tmp_path))
-    splits = [{row.image for row in corpus.splits[split]} for split in SPLITS]
+    splits = [{number for number, _ in corpus.splits[split]} for split in SPLITS]
     assert sum(map(len, splits)) == 30 == len(set.union(*splits)) and all(splits)
 
 
@@ -219,7 +221,7 @@ def test_daquar_is_split_by_images_or_named_questions(tmp_path):
     with pytest.raises(ArgumentError, match="--test-split"):
         open_corpus(str(folder), names=SplitNames({"train": "data_train", "test": "eval"}))
     (folder / "images/image9.png").unlink()
-    assert "left out 1 question about 1 image, which is not there" in open_corpus(str(folder)).note
+    assert "left out 1 of 12 questions, which are about images that are not there" in open_corpus(str(folder)).note
     (folder / "data.csv").write_text("what is it,red\n")
     with pytest.raises(ArgumentError, match="row 1 of .*: expected a question, an answer and an image's name, got 2"):
         open_corpus(str(folder))
@@ -270,7 +272,7 @@ def test_vqa_has_ten_answers_and_tests_on_what_is_held_out(tmp_path):
         (lambda questions, _: questions.append(questions[0]), "expected each question_id once, got 0 again"),
         (lambda _, annotations: annotations.append(dict(annotations[0])), "each question_id once, got 0 again"),
         (lambda _, annotations: annotations.pop(0), "expected an annotation of question 0"),
-        (lambda questions, _: questions[0].pop("question"), "expected question_id, image_id, question"),
+        (lambda questions, _: questions[0].pop("question"), "questions 1: expected a text called question"),
         (lambda questions, _: questions[0].update(question=["x"]), "1: expected a text called question, got ['x']"),
         (lambda questions, _: questions[0].update(image_id="x"), "1: expected a whole number called image_id, got 'x'"),
         (lambda questions, _: questions[1].update(question_id=[1]), f"questions 2: {WHOLE}, got [1]"),
@@ -285,11 +287,11 @@ def test_vqa_has_ten_answers_and_tests_on_what_is_held_out(tmp_path):
                 f"_annotations.json: annotations 3: {said}",
             )
             for fields, said in (
-                ({"answers": 7}, "expected a list of answers to question 2, got 7"),
-                ({"answers": ["yes"]}, "expected a list of answers to question 2, got ['yes']"),
-                ({"answers": [{"answer": None}]}, "expected a text called answer, got None"),
-                ({"answers": [{}]}, "expected a text called answer, got None"),
-                ({"answers": [{"answer": "\ud800"}]}, "expected a text, got half a character"),
+                ({"answers": 7}, "expected a list called answers, got 7"),
+                ({"answers": ["yes"]}, "expected a list of objects called answers, got ['yes']"),
+                ({"answers": [{"answer": None}]}, "answers 1: expected a text called answer, got None"),
+                ({"answers": [{}]}, "answers 1: expected a text called answer, got None"),
+                ({"answers": [{"answer": "\ud800"}]}, "answers 1: expected a text, got half a character"),
                 ({"answers": []}, "expected an answer to question 2, got none; write one, or leave out the annotation"),
                 ({"answers": [{"answer": " "}]}, "expected an answer to question 2, got none; write one"),
                 ({"answer_type": ["x"]}, "expected a text called answer_type, got ['x']"),
@@ -309,7 +311,7 @@ def test_what_is_wrong_with_vqa_is_named(tmp_path, changed, said):
 )
 def test_vqa_in_json_of_endless_depth_is_named(tmp_path, name):
     (vqa(tmp_path / "vqa") / name).write_text("[" * 100_000)
-    with pytest.raises(ArgumentError, match=f"{name}: expected JSON, got something else"):
+    with pytest.raises(ArgumentError, match=f"{name}: expected (questions|annotations) in JSON, got another text"):
         open_corpus(str(tmp_path / "vqa"))
 
 
@@ -337,11 +339,11 @@ def test_features_are_known_in_the_place_of_images_in_every_layout(tmp_path):
 def test_images_without_features_are_left_out_or_named(tmp_path):
     folder = daquar(tmp_path / "daquar")
     data = open_corpus(str(folder), known=lambda name: name.endswith(".png") and name != "image9.png")
-    assert "left out 1 question about 1 image, of which there are no features" in data.note
+    assert "left out 1 of 12 questions, which are about images without features" in data.note
     (tmp_path / "q.tsv").write_text("\n".join(photos(tmp_path, 6)))
     with pytest.raises(ArgumentError, match=r"row 5 of .*: expected features of it in the store, found none: 2\.png"):
         open_corpus(str(tmp_path / "q.tsv"), known=lambda name: name != "2.png")
-    with pytest.raises(ArgumentError, match="expected questions to train on, got none; there is no image of the 12"):
+    with pytest.raises(ArgumentError, match="left out 12 of 12 questions, which are about images without features"):
         open_corpus(str(folder), known=lambda name: False)
 
 
@@ -365,7 +367,7 @@ def test_objects_are_rows_or_mappings_with_images_once(tmp_path):
     rows += [(image, "is it bright?", ["yes", "no"]) for image in images]
     rows += [{"image": tmp_path / "a.png", "question": "is it bright?", "answer": "no"}]
     data = open_corpus("objects", objects=rows)
-    assert len(data.sources.told()) == 31 and data.shape == (3, 12, 12)
+    assert len(data.pictures) == 31 and data.shape == (3, 12, 12)
     for bad in (("a", "b"), (images[0], "", "c"), (images[0], "a", []), ("gone.png", "a", "b"), (None, "a", "b")):
         with pytest.raises(ArgumentError, match="data: train, row 1"):
             open_corpus("objects", objects=[bad])
@@ -390,8 +392,8 @@ def test_daquar_itself_is_read():
 MEASURED = """
 import resource, sys
 from saccade.tasks.answer.data import open_corpus
-from saccade.tasks.image import decoded
-decoded._CACHED = 16 << 20
+from saccade.tasks.image import pictures
+pictures._CACHED = 16 << 20
 data = open_corpus(sys.argv[1])
 data.example("train", 0)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -63,8 +63,8 @@ BAD = {
     "no caption": ((array(1), None), "expected a caption or a list of captions, got None"),
     "no captions": ((array(1), []), r"expected a caption or a list of captions, got \[\]"),
     "an empty one": ((array(1), ["a", " "]), "expected a caption, got an empty one"),
-    "no image": ((None, "a"), "expected an image and its captions"),
-    "one alone": ("a", "expected an image and its captions"),
+    "no image": ((None, "a"), "expected an image, got none"),
+    "one alone": ("a", "expected image and caption"),
     "a sound": ((np.zeros(100), "a"), "expected an image of one or three channels"),
     "an empty mapping": (({"bytes": None, "path": None}, "a"), "expected an image, got none"),
 }

@@ -1,24 +1,18 @@
 """Which data sets of images with captions there are, and what they are called on the command line."""
 
-from pathlib import Path
 from typing import Any
 
-from saccade.data.arrow import is_arrow, read_arrow
-from saccade.data.conversions import converted
-from saccade.data.dataset import data_path, no_such_data
-from saccade.data.objects import OBJECTS
+from saccade.data import load
+from saccade.data.dataset import no_such_data
+from saccade.data.layouts.coco import coco
+from saccade.data.layouts.flickr import flickr
 from saccade.data.splits import SplitNames
-from saccade.errors import ArgumentError
-from saccade.tasks.caption.data.coco import is_coco, read_json
+from saccade.tasks.caption.data.captions import Captions, blank, columns
 from saccade.tasks.caption.data.corpus import Captioned, Corpus
-from saccade.tasks.caption.data.flickr import is_flickr, read_flickr
-from saccade.tasks.caption.data.listing import Known, Listing, open_listing
-from saccade.tasks.caption.data.objects import open_objects
 from saccade.tasks.caption.data.scenes import Scenes
-from saccade.tasks.caption.data.table import read_table
 from saccade.tasks.image.dataset import refuse_size
-from saccade.tasks.image.places import Images
-from saccade.tasks.image.sources import refuse_features
+from saccade.tasks.image.pictures import Gallery, Known, check_size, key_of
+from saccade.tasks.image.sources import TABLES, refuse_features
 
 __all__ = ["BUILTIN", "Captioned", "Corpus", "open_corpus"]
 
@@ -56,33 +50,35 @@ def open_corpus(
         >>> open_corpus("scenes").size("test")
         1000
     """
-    path, names = data_path(data), names or SplitNames()
+    names = names or SplitNames()
     if known:
         refuse_features(data, BUILTIN)
     if data in BUILTIN:
         names.refuse(data)
         refuse_size(data, size)
         return Scenes(*things, seed)
-    if data == OBJECTS:
-        return open_objects(objects, size, names)
-    if not path.exists():
-        raise no_such_data(data, BUILTIN)
-    if is_arrow(path):
-        return open_objects(read_arrow(path, names), size, names, path if path.is_dir() else path.parent)
-    listing, folder = _read(path, names)
-    return open_listing(listing, Images(folder), size=size, known=known)
+    check_size(size)
+    gallery, side = Gallery(data, known), _SIZE if size is None else size
+    rows = load(
+        data,
+        columns(gallery),
+        names,
+        objects,
+        first=(coco, flickr),
+        blank=blank(gallery),
+        what="captions",
+        key=key_of,
+        ends=TABLES,
+        whole=["captions"],
+        held=gallery.held,
+    )
+    if rows is None:
+        raise no_such_data(data, BUILTIN, holds=_HOLDS)
+    return Captions(rows, gallery, None if known else (side, side))
 
 
-def _read(path: Path, names: SplitNames) -> tuple[Listing, Path]:
-    """What the captions of a path are, and the folder where their images are looked for."""
-    folder = path if path.is_dir() else path.parent
-    if is_coco(path):
-        return read_json(path, names), folder.parent if folder.name == "annotations" else folder
-    if is_flickr(path):
-        return read_flickr(path, names), folder
-    if (listing := read_table(path, names)) is not None:
-        return listing, folder
-    wanted = "Flickr8k.token.txt, results.csv, dataset_*.json, captions_*.json, or lines of images and captions"
-    form = "in captions.tsv or train.tsv"
-    way_out = next(filter(None, map(converted, sorted(path.iterdir()))), "")
-    raise ArgumentError(f"--data: expected in {path} {wanted} {form}, found none of them{way_out}")
+_SIZE = 96  # pixels of the height and width by default
+_HOLDS = (
+    "Flickr8k.token.txt, results.csv, dataset_*.json, captions_*.json, or lines of images and captions in captions.tsv "
+    "or train.tsv"
+)

@@ -16,7 +16,7 @@ from saccade.data.dataset import SPLITS
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.caption.data import open_corpus
-from saccade.tasks.caption.data.pictures import Item, Pictures
+from saccade.tasks.image.pictures import Illustrated
 from tiny import python
 
 FLICKR8K = Path(__file__).resolve().parents[5] / "shared/data/flickr8k_1k"
@@ -157,7 +157,7 @@ def test_a_file_may_be_named_itself(tmp_path, layout, file):
     folder = layout(tmp_path)
     data, whole = (open_corpus(str(path), size=8) for path in (folder / file, folder))
     if layout is table:  # which is then all that there is
-        assert {split: len(data.splits[split]) for split in SPLITS} == {"train": 6, "validation": 1, "test": 1}
+        assert {split: data.images(split) for split in SPLITS} == {"train": 6, "validation": 1, "test": 1}
     else:
         assert data.fingerprint == whole.fingerprint
 
@@ -166,12 +166,12 @@ def test_unlisted_images_are_held_out_stably(tmp_path):
     folder = flickr(tmp_path, lists=False, count=40)
     data = open_corpus(str(folder), size=8)
     assert {split: data.size(split) for split in SPLITS} == {"train": 64, "validation": 4, "test": 4}
-    assert "held out from training, as there are none of their own: 4 images for validation" in data.note
+    assert "held out from training, as there are none of their own: 8 captions for validation" in data.note
     (folder / "Images/new.png").write_bytes(plain((200, 0, 0)))
     with (folder / "Flickr8k.token.txt").open("a") as file:
         file.write("new.png#0\tnew .\n")
     again = open_corpus(str(folder), size=8)
-    before, after = ({one.name for one in each.splits["validation"]} for each in (data, again))
+    before, after = ({each.example("validation", n).name for n in range(4)} for each in (data, again))
     assert len(before ^ after) <= 2
     assert again.fingerprint != data.fingerprint
 
@@ -181,7 +181,7 @@ def test_list_of_test_alone_leaves_the_others_to_train_on(tmp_path):
     (folder / "Flickr_8k.trainImages.txt").unlink()
     (folder / "Flickr_8k.devImages.txt").unlink()
     data = open_corpus(str(folder), size=8)
-    assert {split: len(data.splits[split]) for split in SPLITS} == {"train": 9, "validation": 1, "test": 2}
+    assert {split: data.images(split) for split in SPLITS} == {"train": 9, "validation": 1, "test": 2}
 
 
 def test_names_of_splits_are_honoured(tmp_path):
@@ -200,9 +200,9 @@ def test_of_published_data_what_is_absent_is_left_out_and_said(tmp_path):
     with (folder / "Flickr8k.token.txt").open("a") as file:
         file.write("4.png#7\t \n")
     data = open_corpus(str(folder), size=8)
-    assert "left out 3 of 12 images, which are not there, and their captions" in data.note
-    assert "left out 1 empty captions; the first is" in data.note
-    assert {split: len(data.splits[split]) for split in SPLITS} == {"train": 6, "validation": 1, "test": 2}
+    assert "captions, which are about images that are not there" in data.note
+    assert "left out 1 of 25 captions, which are empty; the first is" in data.note
+    assert {split: data.images(split) for split in SPLITS} == {"train": 6, "validation": 1, "test": 2}
 
 
 def test_features_take_the_place_of_images(tmp_path):
@@ -211,7 +211,7 @@ def test_features_take_the_place_of_images(tmp_path):
         path.unlink()
     data = open_corpus(str(folder), known=lambda name: name != "5.png")
     assert data.shape is None
-    assert "left out 1 of 12 images, of which there are no features" in data.note
+    assert "captions, which are about images without features" in data.note
     assert data.example("train", 0).image is None
     assert data.example("train", 0).name == "2.png"
 
@@ -228,16 +228,22 @@ def test_decoded_images_are_kept_and_read_only(tmp_path, monkeypatch):
 
 
 BAD = {
-    "a missing image": ("0.png\tone\nb.png\ttwo\n", r"row 2 of .*: expected an image at .*b.png, found none"),
-    "an archive that has no parts": ("b.png\ttwo\n", r"expected an image at .*found none; .*x.tgz is not looked into"),
+    "a missing image": ("0.png\tone\nb.png\ttwo\n", r"row 2 of .*: expected an image, found none: b.png"),
+    "an archive that has no parts": (
+        "b.png\ttwo\n",
+        r"expected an image, found none: b.png; .*x.tgz is not looked",
+    ),
     "no tab": ("0.png\tone\n1.png two\n", r"row 2 of .*: expected image and caption with a tab between, .* got no tab"),
     "two tabs": ("0.png\tone\n1.png\ta\tb\n", r"row 2 of .*: expected image and caption with a tab .* got 3 columns"),
-    "an empty caption": ("0.png\tone\n1.png\t  \n", r"row 2 of .*: expected a caption of 1.png, got none"),
+    "an empty caption": ("0.png\tone\n1.png\t  \n", r"row 2 of .*: expected a caption, got an empty one"),
     "an empty name": ("\tone\n", r"row 1 of .*: expected the name of an image, got none"),
     "an empty file": ("", r"expected a table with image and caption, got an empty file"),
     "blank lines": ("\n \n", r"expected a table with image and caption, got an empty file"),
     "no text": (b"0.png\tcaf\xe9\0\n", r"line 1: expected text in UTF-8 or Latin-1, got byte 0xe9"),
-    "too few": ("0.png\tone\n1.png\ttwo\n", r"expected 3 different images or more, got 2"),
+    "too few": (
+        "0.png\tone\n1.png\ttwo\n",
+        r"expected 3 different captions or more, .* got 2",
+    ),
 }
 
 
@@ -304,33 +310,33 @@ def json_change(path, change):
 
 TRAIN = "annotations/captions_train2014.json"
 JSON = {
-    "an id twice": (coco, TRAIN, lambda c: c["images"][1].update(id=12), r"image 2: expected each id once, got 12"),
+    "an id twice": (coco, TRAIN, lambda c: c["images"][1].update(id=12), r"images 2: expected each id once, got 12"),
     "a file twice": (coco, TRAIN, lambda c: c["images"][1].update(file_name="2.png"), r"got 2.png under two ids"),
-    "a caption twice": (coco, TRAIN, lambda c: c["annotations"][1].update(id=4), r"annotation 2: .* got 4 again"),
-    "no ids": (coco, TRAIN, lambda c: c["images"][0].pop("id"), r"image 1: expected a whole number called id"),
+    "a caption twice": (coco, TRAIN, lambda c: c["annotations"][1].update(id=4), r"annotations 2: .* got 4 again"),
+    "no ids": (coco, TRAIN, lambda c: c["images"][0].pop("id"), r"images 1: expected a whole number called id"),
     "no captions": (coco, TRAIN, lambda c: c["annotations"][0].pop("caption"), r"expected a text called caption"),
     "unknown images": (
         coco, TRAIN, lambda c: [a.update(image_id=99) for a in c["annotations"]],
-        r"expected captions of the images that it lists, got none; the first is .*annotation 1, of 99",
+        r"expected captions of the images that it lists, got none; the first is .*annotations 1, of 99",
     ),
     "no annotations": (coco, TRAIN, lambda c: c.update(annotations=7), r"list of objects called annotations, got 7"),
     "an image twice": (
         karpathy, "dataset_coco.json", lambda c: c["images"].append(c["images"][0]),
-        r"image 13: expected each image once, got pictures/0.png again",
+        r"images 13: expected each image once, got pictures/0.png again",
     ),
     "an unknown split": (
-        karpathy, "dataset_coco.json", lambda c: c["images"][0].update(split="spare"), r"or restval .*, got 'spare'"
+        karpathy, "dataset_coco.json", lambda c: c["images"][0].update(split="spare"), r"column split: .*, got 'spare'"
     ),
     "half a character": (
         karpathy, "dataset_coco.json", lambda c: c["images"][0]["sentences"][0].update(raw="\ud800"),
-        r"image 1: expected a text, got half a character",
+        r"images 1: .*expected a text, got half a character",
     ),
     "names that are unknown": (
         karpathy, "dataset_coco.json", lambda c: [i.update(filename="x" + i["filename"]) for i in c["images"]],
-        r"expected images of these names in or below it, found none of pictures/x0.png, .* and 7 more",
+        r"left out 24 of 24 captions, which are about images that are not there",
     ),
     "no images": (
-        karpathy, "dataset_coco.json", lambda c: c.update(images=[]), r"expected captions of images, got none"
+        karpathy, "dataset_coco.json", lambda c: c.update(images=[]), r"expected rows of train, got none"
     ),
 }  # fmt: skip
 
@@ -355,8 +361,8 @@ def test_what_is_no_json_is_one_line(tmp_path, content):
 
 
 LINES = {
-    "no tab": ("0.png#1 a dog", r"row 2 of .*: expected an image, a tab and a caption, got '0.png#1 a dog'"),
-    "no number": ("0.png\ta dog", r"row 2 of .*: expected IMAGE#NUMBER before the tab"),
+    "no tab": ("0.png#1 a dog", r"row 2 of .*: expected IMAGE#NUMBER, a tab and a caption, got '0.png#1 a dog'"),
+    "no number": ("0.png\ta dog", r"row 2 of .*: expected IMAGE#NUMBER, a tab and a caption"),
     "an id twice": ("0.png#0\ta dog", r"row 2 of .*: expected each id once, got 0.png#0 again"),
 }
 
@@ -382,12 +388,12 @@ def test_captions_that_name_only_unknown_images_are_refused(tmp_path):
     folder = flickr(tmp_path)
     for path in (folder / "Images").iterdir():
         path.unlink()
-    with pytest.raises(ArgumentError, match=r"found none of 0.png, 1.png, 2.png, 3.png, 4.png and 7 more"):
+    with pytest.raises(ArgumentError, match=r"expected images in or below .*, found none"):
         open_corpus(str(folder))
 
 
 def test_what_is_no_data_is_said(tmp_path):
-    with pytest.raises(ArgumentError, match=r"expected in .* Flickr8k.token.txt, .* found none of them"):
+    with pytest.raises(ArgumentError, match=r"expected in the folder .* Flickr8k.token.txt, .* got an empty folder"):
         open_corpus(str(tmp_path))
     with pytest.raises(ArgumentError, match="no data set scene, .* did you mean scenes"):
         open_corpus("scene")
@@ -410,18 +416,18 @@ def test_an_index_that_is_none_is_refused(tmp_path):
 
 
 def test_images_of_one_split_are_needed():
-    with pytest.raises(ArgumentError, match="test: expected images with captions, got none"):
-        Pictures({"train": [Item("a", ("b",), None)], "validation": [Item("c", ("d",), None)], "test": []}, None, "")
+    with pytest.raises(ArgumentError, match="test: expected texts about images, got none"):
+        Illustrated([], None, {"train": [(0, "a")], "validation": [(0, "b")], "test": []}, "")
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not FLICKR8K.is_dir(), reason="the thousand photos of Flickr8k are not here")
 def test_flickr8k_as_it_is():
     data = open_corpus(str(FLICKR8K))
-    assert {split: len(data.splits[split]) for split in SPLITS} == {"train": 753, "validation": 113, "test": 125}
+    assert {split: data.images(split) for split in SPLITS} == {"train": 753, "validation": 113, "test": 125}
     assert data.size("train") == 5 * 753
-    assert "left out 7093 of 8093 images, which are not there" in data.note
-    assert "left out 9 images that are in no split" in data.note
+    assert "left out 35045 of 40000 captions, which are about images that are not there" in data.note
+    assert "left out 93 images that are in no split" in data.note
     one = data.example("validation", 0)
     assert one.image.shape == (3, 96, 96)
     assert len(one.references) == 5
@@ -437,7 +443,8 @@ def test_flickr30k_is_read_by_the_name_of_its_tokens(tmp_path):
 
 MEASURED = """
 import resource, sys
-from saccade.tasks.caption.data import open_corpus, pictures
+from saccade.tasks.caption.data import open_corpus
+from saccade.tasks.image import pictures
 pictures._CACHED = 16 << 20
 data = open_corpus(sys.argv[1])
 data.example("train", 0)

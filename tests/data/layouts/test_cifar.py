@@ -5,8 +5,14 @@ import pytest
 import torch
 
 from image_files import cifar_of
+from saccade.data.layouts.cifar import cifar
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.image.cifar import is_cifar, open_cifar
+from saccade.tasks.image.sources import open_files
+
+
+def opened(folder, size=None):
+    return open_files(str(folder), size, None, SplitNames())
 
 
 def rows(folder, name, marks):
@@ -16,8 +22,7 @@ def rows(folder, name, marks):
 @pytest.mark.parametrize("inside", ["", "cifar-10-batches-bin"])
 def test_cifar_10_is_read(tmp_path, inside):
     folder = cifar_of(tmp_path / inside)
-    assert is_cifar(tmp_path)
-    data = open_cifar(tmp_path)
+    data = opened(tmp_path)
     assert data.labels == ("ape", "bee", "cat")
     assert [data.size(split) for split in ("train", "validation", "test")] == [36, 4, 20]
     row = rows(folder, "test_batch.bin", 1)[5]
@@ -28,7 +33,7 @@ def test_cifar_10_is_read(tmp_path, inside):
 
 def test_of_cifar_100_the_fine_labels_count(tmp_path):
     folder = cifar_of(tmp_path, fine=True)
-    data = open_cifar(folder)
+    data = opened(folder)
     row = rows(folder, "test.bin", 2)[4]
     assert data.example("test", 4).label == ("cat", "ape", "bee")[row[1]]
     assert data.size("test") == 20
@@ -36,7 +41,7 @@ def test_of_cifar_100_the_fine_labels_count(tmp_path):
 
 def test_without_names_labels_are_numbers(tmp_path):
     (cifar_of(tmp_path) / "batches.meta.txt").unlink()
-    assert open_cifar(tmp_path).labels == ("0", "1", "2")
+    assert opened(tmp_path).labels == ("0", "1", "2")
 
 
 def test_pickles_are_not_opened(tmp_path):
@@ -45,9 +50,8 @@ def test_pickles_are_not_opened(tmp_path):
             return (pytest.fail, ("a pickle was opened",))
 
     (tmp_path / "data_batch_1").write_bytes(pickle.dumps(Trap()))
-    assert is_cifar(tmp_path)
     with pytest.raises(ArgumentError, match=r"expected no pickles, .*; take the binary version \(cifar-10-bin"):
-        open_cifar(tmp_path)
+        opened(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -62,29 +66,29 @@ def test_pickles_are_not_opened(tmp_path):
 def test_damaged_files_are_refused(tmp_path, name, content, message):
     (cifar_of(tmp_path) / name).write_bytes(content)
     with pytest.raises(ArgumentError, match=message):
-        open_cifar(tmp_path)
+        opened(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["meta", "train.bin", "data_batch_1", "batches.meta"])
 def test_a_class_may_be_called_as_a_file_of_cifar(tmp_path, name):
     (tmp_path / name).mkdir()
-    assert not is_cifar(tmp_path)
+    assert cifar(tmp_path, SplitNames()) is None
 
 
 @pytest.mark.parametrize("name", ["cifar-10-batches-py", "cifar-100-python"])
 def test_folders_of_pickles_are_named(tmp_path, name):
     (tmp_path / name).mkdir()
-    assert is_cifar(tmp_path)
     with pytest.raises(ArgumentError, match="expected no pickles"):
-        open_cifar(tmp_path)
+        opened(tmp_path)
 
 
 def test_missing_files_are_named(tmp_path):
     folder = cifar_of(tmp_path)
-    (folder / "test_batch.bin").unlink()
+    test = (folder / "test_batch.bin").rename(tmp_path / "moved")
     with pytest.raises(ArgumentError, match=r"expected test_batch.bin or test.bin in it, found none"):
-        open_cifar(folder)
+        opened(folder)
+    test.rename(folder / "test_batch.bin")
     for path in folder.glob("data_batch*"):
         path.unlink()
     with pytest.raises(ArgumentError, match=r"expected data_batch_1.bin or train.bin in it"):
-        open_cifar(folder)
+        opened(folder)

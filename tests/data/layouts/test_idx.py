@@ -6,17 +6,22 @@ import numpy as np
 import pytest
 
 from image_files import idx_of, mnist_of
+from saccade.data.layouts.idx import idx
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.image.idx import is_idx, open_idx
+from saccade.tasks.image.sources import open_files
 
 MNIST = Path(__file__).resolve().parents[4] / "shared/data/mnist"
+
+
+def opened(folder, size=None):
+    return open_files(str(folder), size, None, SplitNames())
 
 
 @pytest.mark.parametrize("pack", [False, True])
 def test_images_rows_and_labels_are_where_they_are(tmp_path, pack):
     folder = mnist_of(tmp_path / "m", pack=pack)
-    assert is_idx(folder)
-    data = open_idx(folder)
+    data = opened(folder)
     assert data.labels == ("0", "1", "2", "3", "4")
     assert [data.size(split) for split in ("train", "validation", "test")] == [45, 5, 5]
     draws = np.random.default_rng(1)
@@ -33,7 +38,7 @@ def test_images_rows_and_labels_are_where_they_are(tmp_path, pack):
 
 def test_packed_or_not_is_the_same_data(tmp_path):
     plain, packed = (mnist_of(tmp_path / str(pack), pack=pack) for pack in (False, True))
-    assert open_idx(plain).fingerprint == open_idx(packed).fingerprint
+    assert opened(plain).fingerprint == opened(packed).fingerprint
 
 
 def bend(change):
@@ -59,7 +64,7 @@ def bend(change):
         ),
         (
             lambda folder: (folder / "t10k-images-idx3-ubyte").write_bytes(idx_of(np.zeros((5, 9, 9)))),
-            "expected images of one size in train and t10k, got 11 × 13 and 9 × 9",
+            r"expected images of one size, got \(9, 9\) and \(11, 13\)",
         ),
     ],
 )
@@ -67,7 +72,7 @@ def test_damaged_files_are_refused(tmp_path, change, message):
     folder = mnist_of(tmp_path)
     change(folder)
     with pytest.raises(ArgumentError, match=message):
-        open_idx(folder)
+        opened(folder)
 
 
 def test_a_cut_gzip_is_refused(tmp_path):
@@ -75,24 +80,24 @@ def test_a_cut_gzip_is_refused(tmp_path):
     path = folder / "train-images-idx3-ubyte.gz"
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(ArgumentError, match="expected a whole gzip file, got a damaged one"):
-        open_idx(folder)
+        opened(folder)
     path.write_bytes(b"hello")
     with pytest.raises(ArgumentError, match="expected a whole gzip file, got a damaged one"):
-        open_idx(folder)
+        opened(folder)
     path.write_bytes(gzip.compress(b"hello"))
     with pytest.raises(ArgumentError, match="expected an IDX file"):
-        open_idx(folder)
+        opened(folder)
 
 
 def test_other_folders_are_not_mnist(tmp_path):
-    assert not is_idx(tmp_path)
-    assert not is_idx(tmp_path / "none")
+    assert idx(tmp_path, SplitNames()) is None
+    assert idx(tmp_path / "none", SplitNames()) is None
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not MNIST.is_dir(), reason=f"no data in {MNIST}")
 def test_mnist_itself():
-    data = open_idx(MNIST)
+    data = opened(MNIST)
     assert data.shape == (1, 28, 28)
     assert [data.size(split) for split in ("train", "validation", "test")] == [55_000, 5000, 10_000]
     assert data.labels == tuple("0123456789")

@@ -1,0 +1,328 @@
+"""Images that texts are about: found by name, decoded when they are used, of one size, kept while there is room."""
+
+import hashlib
+import io
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, Generic, TypeAlias, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from saccade.data import OBJECTS, Row, Rows
+from saccade.data.arrow import is_arrow
+from saccade.data.columns import Listed, file_name
+from saccade.data.dataset import SPLITS, check_index, check_split, data_path
+from saccade.data.objects import array_of
+from saccade.data.rows import HELD, bytes_hash
+from saccade.errors import ArgumentError
+from saccade.tasks.batches import Cache
+from saccade.tasks.image.dataset import HELD_OUT
+from saccade.tasks.image.images import SUFFIXES, encode_png, read_image
+from saccade.tasks.image.places import Images, Place, read_place
+
+__all__ = ["Gallery", "Illustrated", "Known", "Picture", "Source", "check_size", "fitted", "source_of"]
+
+#: Largest default of the longer side, in pixels.
+LONGEST = 96
+
+_SIZES = range(8, 1025)  # pixels
+_SIDE = 8  # pixels of an array's side, at least
+_CACHED = 256 << 20  # bytes of decoded images that are kept
+_ENDS = (".png", ".jpg", ".jpeg")  # of names that a collection lists without their ends
+
+T = TypeVar("T")
+Source: TypeAlias = Place | Path | memoryview | Tensor
+"""The place of an image, the bytes of its file, or itself `(channels, height, width)`, uint8."""
+Known: TypeAlias = Callable[[str], bool]
+"""Whether a store has features of the image of a name."""
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """An image that texts are about.
+
+    Args:
+        name: of the image, in messages and in a store of features.
+        source: its place or pixels; None if a store has features of it.
+        key: the value whose hash decides its split, or such a hash.
+        number: of the image among all.
+    """
+
+    name: str
+    source: Source | None
+    key: Any
+    number: int
+
+    def read(self, size: tuple[int, int] | None) -> Tensor:
+        """Return the image, RGB, of a height and width; None: its own.
+
+        Raises:
+            ArgumentError: naming it, if it cannot be read.
+        """
+        source = self.source
+        if isinstance(source, Path):
+            return read_image(source, str(source), channels=3, size=size)
+        if isinstance(source, Place):
+            return read_image(io.BytesIO(read_place(source)), source.told, channels=3, size=size)
+        assert source is not None, "an image of features is not read"
+        data = encode_png(source) if isinstance(source, Tensor) else bytes(source)
+        return read_image(io.BytesIO(data), self.name, channels=3, size=size)
+
+    def __str__(self) -> str:
+        """Return the name and the size of the file, or a hash of pixels: enough to know the image again."""
+        source = self.source
+        if isinstance(source, Tensor):
+            return hashlib.blake2b(source.contiguous().numpy().tobytes(), digest_size=8).hexdigest()
+        size = source.size if isinstance(source, Place) else source.nbytes if isinstance(source, memoryview) else None
+        return f"{self.name} {source.stat().st_size if isinstance(source, Path) else size}"
+
+
+class Gallery:
+    """Conversion of cells to pictures, each image once, whatever its names.
+
+    Args:
+        data: the path of the data, or "objects".
+        known: whether a store has features of the image of a name; then no image is looked for.
+    """
+
+    def __init__(self, data: str, known: Known | None = None) -> None:
+        path = data_path(data)
+        folder = path if path.is_dir() else path.parent
+        self.named = data != OBJECTS and not is_arrow(path)
+        self.folder = folder.parent if self.named and folder.name == "annotations" else folder
+        self.known, self.pictures = known, list[Picture]()
+        self.held = HELD_OUT if self.named else HELD
+        self._images, self._names, self._sources = (
+            Images(self.folder),
+            dict[str, Picture | None](),
+            dict[Any, Picture](),
+        )
+
+    @property
+    def blank(self) -> str:
+        """The reason for rows without an image."""
+        return "which are about images without features" if self.known else "which are about images that are not there"
+
+    def __call__(self, cell: Any) -> Picture | None:
+        """Return the picture of a cell; None for a published one that is not there."""
+        if not self.named:
+            source = source_of(cell, self.folder)
+            return self._add(str(source) if isinstance(source, Path) else "", source, source)
+        packed = cell if isinstance(cell, Mapping) else {}
+        cell = packed.get("name", cell)
+        name = str(cell) if isinstance(cell, Listed) else file_name(cell)
+        if not name:
+            raise ValueError("expected the name of an image, got none")
+        if name not in self._names:
+            self._names[name] = self._find(name, packed, published=isinstance(cell, Listed))
+        return self._names[name]
+
+    def _find(self, name: str, packed: Mapping[str, Any], *, published: bool) -> Picture | None:
+        whole = name.lower().endswith(SUFFIXES) or not published
+        for full in [name] if whole else [f"{name}{end}" for end in _ENDS]:
+            if self.known:
+                if self.known(full):
+                    return self._add(full, None, bytes_hash(os.fsencode(full)))
+                continue
+            path = self.folder / full
+            if packed:
+                source = packed.get("file")
+            elif not published and "\0" not in full and path.is_file():
+                source = Place(path, "", path.stat().st_size)
+            else:
+                source = self._images.find(full)
+            if source is not None:
+                return self._add(name, source, bytes_hash(os.fsencode(name)))
+        if not published:
+            wanted = "features of it in the store" if self.known else "an image"
+            raise ValueError(f"expected {wanted}, found none: {name}{self._packed}")
+        if not self.known and not self._images.all():
+            raise ValueError(f"expected images in or below {self.folder}, found none{self._packed}")
+        return None
+
+    @cached_property
+    def _packed(self) -> str:
+        """The way out if images may be in an archive that cannot be read by parts."""
+        path = None if self.known else self._images.packed()
+        return "" if path is None else f"; {path} is not looked into: unpack it, or make a .tar of it"
+
+    def _add(self, name: str, source: Source | None, key: Any) -> Picture:
+        number, place = len(self.pictures), name if source is None else _place(source, name)
+        picture = Picture(name or f"image {number + 1}", source, key, number)
+        if self._sources.setdefault(place, picture) is picture:
+            self.pictures.append(picture)
+        return self._sources[place]
+
+
+class Illustrated(Generic[T]):
+    """Texts about images in three splits.
+
+    Args:
+        pictures: all images, by their numbers.
+        size: height and width of all images, to which they are scaled and cut; None: there are features of them.
+        splits: the number of its image, and the text, of each example.
+        note: facts on the data for the user, "" if there are none.
+
+    Raises:
+        ArgumentError: if a split has no examples.
+    """
+
+    def __init__(
+        self,
+        pictures: Sequence[Picture],
+        size: tuple[int, int] | None,
+        splits: Mapping[str, Sequence[tuple[int, T]]],
+        note: str,
+    ) -> None:
+        for split in SPLITS:
+            if not splits[split]:
+                raise ArgumentError(f"{split}: expected texts about images, got none")
+        self.pictures, self.splits, self.note = pictures, splits, note
+        self.shape = None if size is None else (3, *size)
+        self._cache = Cache(lambda number: pictures[number].read(size), _CACHED, lambda image: image.nbytes)
+
+    def image(self, split: str, index: int) -> tuple[Tensor | None, str]:
+        """Return the image of an example, None if there are features of it, and its name."""
+        number, _ = self._row(split, index)
+        return None if self.shape is None else self._cache.get(number).clone(), self.pictures[number].name
+
+    def size(self, split: str) -> int:
+        """Return how many examples a split has."""
+        check_split(split)
+        return len(self.splits[split])
+
+    def images(self, split: str) -> int:
+        """Return how many images a split has texts about."""
+        check_split(split)
+        return len(self._by_image[split])
+
+    def about(self, split: str, image: int) -> Sequence[int]:
+        """Return the indices of the texts about the image that a split names as the first, second, ..."""
+        check_index(split, image, self.images(split))
+        return self._by_image[split][image]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The number of examples, and a hash of texts, images' names and sizes of their files."""
+        numbers = sorted({number for split in SPLITS for number, _ in self.splits[split]})
+        digest = hashlib.blake2b(
+            json.dumps([self.shape, *(str(self.pictures[n]) for n in numbers)]).encode(), digest_size=8
+        )
+        for split in SPLITS:
+            for row in self.splits[split]:
+                digest.update(json.dumps([split, row]).encode())
+        counts = ", ".join(f"{split} {len(self.splits[split])}" for split in SPLITS)
+        return f"texts about images {counts}, contents {digest.hexdigest()}"
+
+    @cached_property
+    def _by_image(self) -> dict[str, list[list[int]]]:
+        groups: dict[str, dict[int, list[int]]] = {split: {} for split in SPLITS}
+        for split in SPLITS:
+            for index, (number, _) in enumerate(self.splits[split]):
+                groups[split].setdefault(number, []).append(index)
+        return {split: list(own.values()) for split, own in groups.items()}
+
+    def _row(self, split: str, index: int) -> tuple[int, T]:
+        check_index(split, index, self.size(split))
+        return self.splits[split][index]
+
+
+def key_of(row: Row) -> Any:
+    """Return the value whose hash decides the split of a row with an `image`."""
+    return row["image"].key
+
+
+def fitted(rows: Rows[Row], gallery: Gallery, size: int | None) -> tuple[int, int] | None:
+    """Return the height and width for all images, in the proportion of the first one; None if there are features.
+
+    Args:
+        rows: with an `image` each.
+        gallery: of the rows.
+        size: pixels of the longer side; None: those of the first image, at most 96.
+
+    Raises:
+        ArgumentError: if the size is none, or the first image cannot be read.
+    """
+    if gallery.known:
+        return None
+    check_size(size)
+    first = gallery.pictures[0] if gallery.named else rows.splits["train"][0]["image"]
+    height, width = first.read(None).shape[1:]
+    longest = min(max(height, width), LONGEST) if size is None else size
+    share = longest / max(height, width)
+    return max(_SIZES[0], round(height * share)), max(_SIZES[0], round(width * share))
+
+
+def check_size(size: int | None) -> None:
+    """Reject a number that is no size of images.
+
+    Raises:
+        ArgumentError: if it is none.
+    """
+    if size is not None and size not in _SIZES:
+        raise ArgumentError(f"--size: expected pixels from {_SIZES[0]} to {_SIZES[-1]}, got {size}")
+
+
+def source_of(image: Any, folder: Path) -> Path | memoryview | Tensor:
+    """Return the place of an image that a cell holds, or itself.
+
+    Args:
+        image: an array or tensor of one or three channels, uint8 or floats in [0, 1]; an image of Pillow; a path; the
+            bytes of a file; or a mapping with `bytes` or `path`, as `datasets` leaves images packed.
+        folder: from which on paths are seen.
+
+    Raises:
+        ValueError: if it is none, or there is no such file.
+    """
+    if isinstance(image, Mapping):
+        image = image.get("path") if image.get("bytes") is None else image["bytes"]
+    if image is None or (isinstance(image, str) and not image.strip()):
+        raise ValueError("expected an image, got none")
+    if isinstance(image, str | Path):
+        if "\0" in str(image) or not (path := (folder / image).absolute()).is_file():
+            raise ValueError(f"expected an image, found none at {folder / image}")
+        return path
+    if isinstance(image, bytes | bytearray | memoryview):
+        return memoryview(image)
+    if hasattr(image, "convert") and image.mode not in ("L", "RGB"):  # Pillow's
+        image = image.convert("RGB")
+    return torch.from_numpy(_channels_first(array_of(image)))
+
+
+def _channels_first(image: np.ndarray) -> np.ndarray:
+    """An image as `(channels, height, width)`, uint8."""
+    if image.ndim == 2:
+        image = image[None]
+    elif image.ndim == 3 and image.shape[0] not in (1, 3) and image.shape[2] in (1, 3):
+        image = image.transpose(2, 0, 1)
+    if image.ndim != 3 or image.shape[0] not in (1, 3) or min(image.shape[1:]) < _SIDE:
+        raise ValueError(f"expected an image of one or three channels and {_SIDE} pixels or more, got {image.shape}")
+    if np.issubdtype(image.dtype, np.floating):
+        if not (np.isfinite(image).all() and image.min() >= 0 and image.max() <= 1):
+            raise ValueError("expected floats from 0 to 1")
+        image = np.round(image * 255)
+    elif not np.issubdtype(image.dtype, np.integer) or image.min() < 0 or image.max() > 255:
+        raise ValueError(f"expected bytes or floats in [0, 1], got {image.dtype}")
+    return np.require(image, np.uint8, ["C", "W"])
+
+
+def _place(source: Source, name: str) -> object:
+    """A value that is the same for the same image, whatever its name."""
+    if isinstance(source, Tensor):
+        return tuple(source.shape), source.numpy().tobytes()
+    if isinstance(source, memoryview):
+        return name or bytes(source)
+    path, member = (source.path, source.member) if isinstance(source, Place) else (source, "")
+    return _real(path.parent), path.name, member
+
+
+@lru_cache(1000)
+def _real(folder: Path) -> str:
+    """A folder without links; many images ask for it."""
+    return os.path.realpath(folder)
