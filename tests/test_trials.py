@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from saccade._system.imports import find
 from saccade.models.las import Options as LasOptions
 from saccade.tasks.transcribe import TRANSCRIBE
 from saccade.tasks.transcribe.recipes import Heard
 from saccade.tasks.transcribe.recipes import suited as suited_to_speech
 from saccade.tasks.translate import TRANSLATE
 from saccade.tasks.translate.recipes import suited
-from saccade.train.task import find, recipe
+from saccade.train.task import recipe
 from tiers import every
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -103,12 +103,14 @@ MUTANTS = [
         'text = "/".join(map(str, (seed, *labels)))',
         'text = "/".join(map(str, (seed, *labels[:1])))',
     ),
-    Mutant("tasks/batches.py", "return [found[place] for place in range(len(sizes))]", "return list(found.values())"),
+    Mutant(
+        "tasks/batches.py", "return [results[index] for index in range(len(sizes))]", "return list(results.values())"
+    ),
     Mutant("tasks/ensembles.py", "return log_probs.logsumexp(0) - math.log(len(logits))", "return log_probs.mean(0)"),
     Mutant(
         "tasks/labels/metrics.py",
-        "return 2 * right / given if given else 0.0",
-        "return right / given if given else 0.0",
+        "return 2 * right / count if count else 0.0",
+        "return right / count if count else 0.0",
     ),
     Mutant(
         "tasks/generate/predictor.py",

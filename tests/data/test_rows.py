@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from saccade.data import Blank, Column, load
 from saccade.data.dataset import SPLITS
 from saccade.data.objects import array_of
-from saccade.data.rows import divide, rows_of, text_hash
+from saccade.data.rows import HELD, divide, rows_of, text_hash
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from tiers import every
@@ -260,3 +260,11 @@ def test_too_few_texts_are_an_error():
 def test_a_column_of_splits_has_any_case():
     table = [{"text": f"{n}", "Split": split} for split in SPLITS for n in range(4)]
     assert rows_of(table, lambda row, _: row["text"], str).row("test", 3) == "3"
+
+
+def test_held_out_splits_have_a_largest_size():
+    hashes = np.arange(60, dtype=np.uint64)
+    sizes = {
+        held: [int(part.sum()) for part in divide(hashes, "x", "texts", held=held).values()] for held in (HELD, (20, 2))
+    }
+    assert HELD == (20, 1000) and sorted(sizes[HELD]) == [3, 3, 54] and sorted(sizes[20, 2]) == [2, 2, 56]

@@ -3,12 +3,13 @@ from dataclasses import replace
 import pytest
 
 from saccade import runs
+from saccade._system.imports import find
 from saccade.errors import SaccadeError
 from saccade.tasks import TASKS, load_task
 from saccade.tasks.classify_image import CLASSIFY_IMAGE
 from saccade.tasks.task import AT_ONCE, Job
 from saccade.tasks.task import Task as Value
-from saccade.train.task import Kind, Task, find, options_class
+from saccade.train.task import Kind, Task, options_class
 from tiers import every
 
 

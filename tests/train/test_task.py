@@ -5,11 +5,12 @@ import json
 import pytest
 
 from saccade import runs
+from saccade._system.imports import find
 from saccade.cli import main
 from saccade.errors import SaccadeError
 from saccade.tasks import TASKS, load_task
 from saccade.train.options import Options
-from saccade.train.task import Evaluation, Example, find, options_class, value, values
+from saccade.train.task import Evaluation, Example, options_class, value, values
 from tiers import every
 from tiny import Line, Linear, registered
 
@@ -43,9 +44,9 @@ def test_every_model_exists_with_recipes_of_its_options(task, model):
 
 def test_a_table_imports_its_names_and_rejects_others():
     assert find("tiny:Linear") is Linear
-    with pytest.raises(ModuleNotFoundError):
+    with pytest.raises(SaccadeError, match="got saccade.models.nowhere:Model .ModuleNotFoundError"):
         find("saccade.models.nowhere:Model")
-    with pytest.raises(AttributeError):
+    with pytest.raises(SaccadeError, match="got saccade.models.luong:Model .AttributeError"):
         find("saccade.models.luong:Model")
     with pytest.raises(SaccadeError, match="TASK: expected one of translate, classify-text, .*, got trnslate"):
         load_task("trnslate")

@@ -129,7 +129,7 @@ def _type(kind: Any) -> str:
 
 def _model_summary(table: Mapping[str, str], model: str) -> str:
     """First line about a model: of its module, or of its class in a shared module."""
-    from saccade.train.task import find
+    from saccade._system.imports import find
 
     modules = [where.partition(":")[0] for where in table.values()]
     network, module = find(table[model]), table[model].partition(":")[0]

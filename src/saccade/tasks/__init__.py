@@ -42,7 +42,7 @@ def load_task(name: str) -> "Kind":
     """
     if name not in TASKS:
         raise SaccadeError(f"TASK: expected one of {', '.join(TASKS)}, got {name}")
-    from saccade.train.task import find  # imports torch, which the names of tasks do not need
+    from saccade._system.imports import find  # imports torch, which the names of tasks do not need
 
     try:
         task: Kind = find(TASKS[name])

@@ -3,10 +3,8 @@
 `Kind.prepare` makes a job from options and data. `Kind.restore` reads a run's folder alone, even if it was moved.
 """
 
-import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias, cast
@@ -15,6 +13,7 @@ from torch import Tensor, nn
 
 from saccade._definitions.argument_hints import choose
 from saccade._system.environment import multiplies_bfloat16
+from saccade._system.imports import find
 from saccade.errors import ArgumentError
 from saccade.train.options import Options, flat
 
@@ -43,7 +42,6 @@ __all__ = [
     "values",
 ]
 
-_IMPORT = ("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>")  # files of Python's import
 Metric: TypeAlias = float | dict[str, Any]
 """A number, or {"score": number, "signature": text} where a signature says how the number was computed."""
 
@@ -335,29 +333,6 @@ def kind_of(task: Task) -> Kind:
     """Return the kind of a job."""
     kind: Kind = getattr(task, "task", cast("Any", type(task)))
     return kind
-
-
-def find(where: str) -> Any:
-    """Import what a table names as "module:Name".
-
-    Raises:
-        ArgumentError: in one line with the file and line of the error, if that fails: it may be a user's module.
-
-    Example:
-        >>> find("saccade.errors:ShapeError").__name__
-        'ShapeError'
-    """
-    module, _, name = where.partition(":")
-    try:
-        return getattr(import_module(module), name)
-    except (Exception, SystemExit) as error:
-        machinery = (__file__, import_module.__code__.co_filename, *_IMPORT)
-        frames = traceback.extract_tb(error.__traceback__)
-        places = [f"{frame.filename}:{frame.lineno}" for frame in frames if frame.filename not in machinery]
-        if isinstance(error, SyntaxError):
-            places = [f"{error.filename}:{error.lineno}"]
-        reason = ", ".join([" ".join(f"{type(error).__name__}: {error}".split()), *places[-1:]])
-        raise ArgumentError(f"expected module:Name, got {where} ({reason})") from error
 
 
 def models_of(kind: Kind) -> dict[str, str]:

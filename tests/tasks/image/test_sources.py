@@ -129,7 +129,7 @@ def test_splits_that_are_named_are_taken():
         ((np.zeros((8, 9)), None), "expected an image and its label"),
         ((np.zeros((8, 9)), np.array([0, 1])), r"expected a label, got an array of shape \(2,\)"),
         ((np.zeros((8, 9)), torch.tensor([])), r"expected a label, got an array of shape \(0,\)"),
-        ((np.zeros((4, 8), np.uint8), 1), "8 pixels or more"),
+        ((np.zeros((1, 8), np.uint8), 1), "2 pixels or more"),
         ((np.full((8, 9), 2.0), 1), "floats from 0 to 1"),
         ((np.zeros((8, 10), np.uint8), 1), "images of one size"),
     ],

@@ -3,10 +3,11 @@ import math
 import pytest
 
 from saccade import runs
+from saccade._system.imports import find
 from saccade.errors import ArgumentError
 from saccade.tasks.translate import TRANSLATE
 from saccade.tasks.translate.options import EvalRequest, Options, Request
-from saccade.train.task import find, recipe
+from saccade.train.task import recipe
 from tiers import every
 
 

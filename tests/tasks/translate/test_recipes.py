@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from saccade import runs
+from saccade._system.imports import find
 from saccade.cli import main
 from saccade.models.transformer import RECIPES as TRANSFORMER
 from saccade.tasks.translate import TRANSLATE, task
 from saccade.tasks.translate.data import open_corpus
 from saccade.tasks.translate.recipes import read, smaller, suited
 from saccade.train.run import Run
-from saccade.train.task import find, options_class, recipe
+from saccade.train.task import options_class, recipe
 from tiers import every
 
 SIZES = {999: "hundreds", 1000: "thousands", 3999: "thousands", 4000: "some ten thousand", 15_000: "tens of thousands"}

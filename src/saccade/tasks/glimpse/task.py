@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
+from saccade._system.imports import find
 from saccade.data.dataset import training_sample
 from saccade.errors import ArgumentError
 from saccade.models.policies import Gaussian
@@ -30,7 +31,7 @@ from saccade.tasks.request import completed
 from saccade.tasks.task import Task
 from saccade.train.options import select
 from saccade.train.schedules import FALLING
-from saccade.train.task import Baseline, Evaluation, Form, Loss, Unreadable, find, model_class
+from saccade.train.task import Baseline, Evaluation, Form, Loss, Unreadable, model_class
 
 __all__ = ["GLIMPSE", "Batch", "GlimpsedImages", "Glimpses"]
 

@@ -32,7 +32,7 @@ __all__ = ["Gallery", "Illustrated", "Known", "Picture", "Source", "check_size",
 LONGEST = 96
 
 _SIZES = range(8, 1025)  # pixels
-_SIDE = 8  # pixels of an array's side, at least
+_SIDE = 2  # pixels of an array's side, at least, as of a file's
 _CACHED = 256 << 20  # bytes of decoded images that are kept
 _ENDS = (".png", ".jpg", ".jpeg")  # of names that a collection lists without their ends
 

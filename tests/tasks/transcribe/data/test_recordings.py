@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import soundfile
 
-from saccade.data import rows as held_out
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.recordings import read_whole
@@ -73,13 +72,6 @@ def test_a_recording_that_is_listed_twice_is_in_one_split(folder):
     corpus = open_recordings(write(folder / "a.csv", rows(range(20)) + rows(range(20))), 8000)
     assert sum(corpus.size(split) for split in SPLITS) == 40 and "more than one" not in corpus.note
     assert all(sorted(texts(corpus, split)) == sorted(2 * list(set(texts(corpus, split)))) for split in SPLITS)
-
-
-def test_held_out_splits_have_a_largest_size(folder, monkeypatch):
-    assert held_out._MOST == 1000
-    monkeypatch.setattr(held_out, "_MOST", 2)
-    corpus = open_recordings(write(folder / "a.csv", rows(range(60))), 8000)
-    assert [corpus.size(split) for split in SPLITS] == [56, 2, 2]
 
 
 def test_a_column_says_which_split_a_row_is_in(folder):
