@@ -2,8 +2,10 @@
 
 import doctest
 import re
+from types import SimpleNamespace
 
 import pytest
+import yaml
 
 from commands import PAGES as TEXT_OF
 from commands import ROOT, accept, accept_other, commands, quoted, words
@@ -12,6 +14,7 @@ from saccade.tasks import TASKS, load_task
 from saccade.tasks.classify_text import CLASSIFY_TEXT
 from saccade.tasks.regress import REGRESS
 from saccade.tasks.translate import TRANSLATE
+from scripts import script
 from tiers import every
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -68,8 +71,12 @@ def test_a_section_stands_once(page):
 
 
 def test_every_page_is_in_the_navigation():
-    listed = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
-    assert listed == {path.relative_to(ROOT / "docs").as_posix() for path in PAGES}
+    config = SimpleNamespace(nav=yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"])
+    script("tools/mkdocs_tasks.py").on_config(config)
+    listed = re.findall(r"[\w/-]+\.md", repr(config.nav))
+    assert len(listed) == len(set(listed)) and set(listed) == {
+        path.relative_to(ROOT / "docs").as_posix() for path in PAGES
+    }
 
 
 @every("page", TEXTS)

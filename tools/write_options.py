@@ -2,8 +2,8 @@
 
     python tools/write_options.py
 
-src/saccade/cli/catalogue.json is for `saccade list` and shell completion. src/saccade/_keywords.pyi has the keywords of
-`saccade.runs`.
+src/saccade/cli/catalogue.json is for `saccade list`, shell completion and the navigation of the documentation.
+src/saccade/_keywords.pyi has the keywords of `saccade.runs`.
 """
 
 import json
@@ -26,7 +26,9 @@ HEAD = '''"""Keywords of `saccade.runs`. `python tools/write_options.py` writes 
 # fmt: off
 # ruff: noqa: E501
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, Protocol, TypedDict, Unpack, overload
+
+from saccade.runs import Run
 '''
 VERBS = ("eval", "predict", "look", "data", "bench", "list")
 TYPED = {"model", "data", "run"}  # options of `train` with a type of their own
@@ -62,10 +64,24 @@ def keywords() -> str:
         options = types(options_class(kind, model) for model in kind.models)
         model = {"model": f"{literal(kind.models)} | str"}
         specific = {name: text for name, text in options.items() if name not in {*shared, *TYPED}}
-        blocks.append(block(kind.name.title().replace("-", ""), "Options", {**model, **specific}))
+        blocks.append(block(class_name(kind.name), "Options", {**model, **specific}))
     requests = {verb: types(kind.requests[verb] for kind in kinds()) for verb in ("predict", "eval", "look")}
     blocks += [block(verb.capitalize(), "TypedDict", options) for verb, options in requests.items()]
-    return "\n".join(blocks)
+    return "\n".join([*blocks, overloads(kind.name for kind in kinds())])
+
+
+def overloads(names: Iterable[str]) -> str:
+    """The type of `saccade.runs.train`, with the options of each task."""
+    typed = [(literal([name]), f"Unpack[{class_name(name)}]") for name in names]
+    return "class Train(Protocol):\n" + "".join(
+        f"    @overload\n    def __call__(self, task: {task}, **more: {options}) -> Run: ...\n"
+        for task, options in (*typed, ("str", "Any"))  # the last is for tasks of other packages
+    )
+
+
+def class_name(task: str) -> str:
+    """The name of the keywords of a task."""
+    return task.title().replace("-", "")
 
 
 def types(parts: Iterable[type]) -> dict[str, str]:

@@ -3,7 +3,9 @@
 # fmt: off
 # ruff: noqa: E501
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, Protocol, TypedDict, Unpack, overload
+
+from saccade.runs import Run
 
 class Options(TypedDict, total=False):
     data: Any
@@ -405,3 +407,25 @@ class Look(TypedDict, total=False):
     likeliest: bool
     cells: int | None
     coverage: float
+
+class Train(Protocol):
+    @overload
+    def __call__(self, task: Literal["translate"], **more: Unpack[Translate]) -> Run: ...
+    @overload
+    def __call__(self, task: Literal["classify-text"], **more: Unpack[ClassifyText]) -> Run: ...
+    @overload
+    def __call__(self, task: Literal["transcribe"], **more: Unpack[Transcribe]) -> Run: ...
+    @overload
+    def __call__(self, task: Literal["classify-image"], **more: Unpack[ClassifyImage]) -> Run: ...
+    @overload
+    def __call__(self, task: Literal["glimpse"], **more: Unpack[Glimpse]) -> Run: ...
+    @overload
+    def __call__(self, task: Literal["caption"], **more: Unpack[Caption]) -> Run: ...
+    @overload
+    def __call__(self, task: Literal["answer"], **more: Unpack[Answer]) -> Run: ...
+    @overload
+    def __call__(self, task: Literal["memorize"], **more: Unpack[Memorize]) -> Run: ...
+    @overload
+    def __call__(self, task: Literal["regress"], **more: Unpack[Regress]) -> Run: ...
+    @overload
+    def __call__(self, task: str, **more: Any) -> Run: ...

@@ -12,10 +12,10 @@ the process's own state take turns: pictures (matplotlib's settings) with pictur
 
 import base64
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import torch
 from torch import nn
@@ -52,26 +52,11 @@ __all__ = ["Pictures", "Run", "examples", "load", "options", "train"]
 _AHEAD = 512  # inputs that are read at once: large batches of like length are the fastest
 
 
-@overload
-def train(task: Literal["translate"], **more: "Unpack[keywords.Translate]") -> "Run": ...
-@overload
-def train(task: Literal["classify-text"], **more: "Unpack[keywords.ClassifyText]") -> "Run": ...
-@overload
-def train(task: Literal["transcribe"], **more: "Unpack[keywords.Transcribe]") -> "Run": ...
-@overload
-def train(task: Literal["classify-image"], **more: "Unpack[keywords.ClassifyImage]") -> "Run": ...
-@overload
-def train(task: Literal["glimpse"], **more: "Unpack[keywords.Glimpse]") -> "Run": ...
-@overload
-def train(task: Literal["caption"], **more: "Unpack[keywords.Caption]") -> "Run": ...
-@overload
-def train(task: Literal["answer"], **more: "Unpack[keywords.Answer]") -> "Run": ...
-@overload
-def train(task: Literal["memorize"], **more: "Unpack[keywords.Memorize]") -> "Run": ...
-@overload
-def train(task: Literal["regress"], **more: "Unpack[keywords.Regress]") -> "Run": ...
-@overload
-def train(task: str, **more: Any) -> "Run": ...
+def _with_keywords(function: Callable[..., "Run"]) -> "keywords.Train":
+    return cast("keywords.Train", function)
+
+
+@_with_keywords
 def train(
     task: str,
     *,

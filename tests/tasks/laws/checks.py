@@ -25,11 +25,10 @@ def same(one: Any, other: Any) -> bool:
     return all(a.shape == b.shape and a.dtype == b.dtype and torch.equal(a, b) for a, b in pairs)
 
 
-def content(given: Any) -> list[Any]:
-    """Return what a model reads of an input: pixels, frames, ids or numbers."""
-    name = next(name for name in ("image", "frames", "ids", "inputs", "numbers") if hasattr(given, name))
-    found: Any = getattr(given, name)
-    return found.tolist() if isinstance(found, Tensor) else list(found)
+def content(given: Any, name: str) -> list[Any]:
+    """Return the attribute of an input that a model reads: pixels, frames, ids or numbers."""
+    values: Any = getattr(given, name)
+    return values.tolist() if isinstance(values, Tensor) else list(values)
 
 
 def is_near(one: Any, other: Any) -> bool:

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch.nn import functional as F
 
 from saccade import runs
-from saccade.models.padded import Padded
 from saccade.tasks import load_task
 from saccade.train.randomness import seeded
 from tasks.laws.checks import parts, same
@@ -19,7 +17,6 @@ from tasks.laws.table import FIRST, TABLE, each_task, settings, shrink
 from tiny import environment, python
 
 STEPS = (3, 0, 17, 1, 16, 40)
-SEEING = ("classify-image", "glimpse", "caption", "answer")
 
 
 def made(task, model, **more):
@@ -59,7 +56,7 @@ def test_a_batch_leaves_the_global_generator_alone(task, model):
     assert same(first, replace(task).batch(2))  # another object, which has made nothing yet
 
 
-@pytest.mark.parametrize(("task", "model"), [case for case in FIRST if case[0] in SEEING])
+@pytest.mark.parametrize(("task", "model"), [case for case in FIRST if TABLE[case[0]].images])
 def test_no_image_is_made_before_a_batch_is_asked_for(task, model, monkeypatch):
     task, seen = made(task, model), []
     kind, example = type(task.data), type(task.data).example
@@ -84,33 +81,13 @@ def test_another_process_makes_the_same_batches():
     assert made_there.stdout.split() == [digest(made(*case)) for case in FIRST]
 
 
-def widened(batch):
-    """The same batch with more padding; None of batches that have none."""
-    if hasattr(batch, "question"):
-        values, lengths = batch.question
-        return batch._replace(question=Padded(F.pad(values, (0, 5)), lengths))
-    if not hasattr(batch, "source"):
-        return None
-    if hasattr(batch, "asked"):  # something is said at steps that are read
-        wider = [F.pad(part.transpose(0, 1), (0,) * (2 * part.ndim - 1) + (5,)).transpose(0, 1) for part in batch[1:]]
-        values, lengths = batch.source
-        return type(batch)(Padded(F.pad(values, (0, 0, 0, 5)), lengths), *wider)
-    targets = (F.pad(part, (0, 3)) if part.ndim == 2 else part for part in batch[1:])
-    if not isinstance(batch.source, Padded):  # images, all of one size
-        return type(batch)(batch.source, *targets)
-    values, lengths = batch.source
-    wider = F.pad(values, (0, 0, 0, 5) if values.ndim == 3 else (0, 5))
-    return type(batch)(Padded(wider, lengths), *targets)
-
-
 def test_padding_changes_no_loss(run):
-    batch = run.task.batch(7)
-    wider = widened(batch)
-    if wider is None:  # nothing is padded where all are of one size
+    batch, pad = run.task.batch(7), TABLE[run.task.name].pad
+    if pad is None:  # all are of one size
         assert run.task.unit in ("images", "rows")
         return
     with torch.inference_mode():
-        one, other = run.task.loss(run.model, batch), run.task.loss(run.model, wider)
+        one, other = run.task.loss(run.model, batch), run.task.loss(run.model, pad(batch))
     assert one.count == other.count
     torch.testing.assert_close(one.total, other.total, atol=1e-4, rtol=1e-4)
 

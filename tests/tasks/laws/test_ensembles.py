@@ -18,25 +18,19 @@ def told(run, lines, **request):
     return [answer.to_json() for answer in run.answers(lines, run.request("predict", request), "json")]
 
 
-def _listed(weights):
-    return list(weights.values()) if isinstance(weights, dict) else weights
-
-
 def test_a_run_and_its_copy_are_the_run(run, asked, tmp_path):
     copy = shutil.copytree(run.folder, tmp_path / "copy", ignore=shutil.ignore_patterns("checkpoints"))
     both = runs.load(run.folder, device="cpu", ensemble=[copy])
     one, two = (told(each, asked, **several(run.task, 2)) for each in (run, both))
+    entry = TABLE[run.task.name]
     for alone, twice in zip(one, two, strict=True):
-        if "weights" not in twice:  # of what several models read in their own ways
-            alone.pop("weights", None), alone.pop("words", None)
-        elif twice["weights"] is not None:  # what each member's queries took, one after another
-            took, own = (_listed(each.pop("weights")) for each in (twice, alone))
-            assert is_near(took, [*own, *own])
-        if "memory" in twice:  # each member's own, named by its number
-            own, all_own = alone.pop("memory"), twice.pop("memory")
-            assert is_near(all_own, {f"{n}: {name}": rows for n in (1, 2) for name, rows in own.items()})
-        if "levels" not in twice:  # sentences, which several models do not have in common
-            alone.pop("levels", None)
+        for names in entry.omitted:
+            if names[0] not in twice:
+                for name in names:
+                    alone.pop(name, None)
+        for name, joined in entry.joined.items():
+            if twice.get(name) is not None:
+                assert joined(twice.pop(name), alone.pop(name))
     assert is_near(one, two)
     found, expected = (values(each.evaluate("validation").metrics) for each in (both, run))
     assert found == pytest.approx(expected)
@@ -82,7 +76,7 @@ def test_models_of_all_kinds_answer_as_one_in_any_order(trained, case, tmp_path)
         answers.append([answer.lines() for answer in ensemble.predict(lines, **several(ensemble.task, 2))])
         assert told(ensemble, lines) and ensemble.evaluate("validation").examples
     assert [len(each) for each in answers[0]] == [2 if several(ensemble.task, 2) else 1] * 4
-    if TABLE[task].group is None or task in ("translate", "caption", "memorize", "regress"):  # which have no classes
+    if not TABLE[task].classes:
         assert answers[0] == answers[1]
         return
     shares = [[answer["probabilities"] for answer in told(each, lines)] for each in found]
@@ -97,16 +91,9 @@ def test_a_run_of_another_task_is_none_of_them(trained):
         runs.load(trained(task, model).folder, device="cpu", ensemble=[trained(*other).folder])
 
 
-OTHERWISE = {
-    "translate": ({"tokenizer": "bpe", "vocabulary_size": 300}, "the source tokenizer of RUN"),
-    "classify-text": ({"min_count": 4}, "the words of RUN"),
-    "transcribe": ({"mels": 11}, "the features of RUN"),
-}
-
-
-@pytest.mark.parametrize("task", OTHERWISE)
+@pytest.mark.parametrize("task", [task for task, entry in TABLE.items() if entry.incompatible])
 def test_a_run_with_other_inputs_is_refused_by_name(trained, task):
-    change, message = OTHERWISE[task]
+    change, message = TABLE[task].incompatible
     model = next(iter(TABLE[task].models))
     other = trained(task, model, max_steps=2, **change)
     with pytest.raises(SaccadeError, match=f"--ensemble {other.folder}: expected {message}, got "):

@@ -11,19 +11,6 @@ from saccade.tasks import load_task
 from tasks.laws.checks import is_near
 from tasks.laws.table import FIRST, TABLE, questions, settings
 
-COLUMNS = {
-    "translate": ("source", "target"),
-    "classify-text": ("text", "label"),
-    "transcribe": ("audio", "text"),
-    "classify-image": ("image", "label"),
-    "glimpse": ("image", "label"),
-    "caption": ("image", "caption"),
-    "answer": ("image", "question", "answer"),
-    "memorize": ("input", "output"),
-    "regress": ("x", "y"),
-}
-EXTRA = {"transcribe": {"rate": 8000}}
-
 
 @cache
 def built_in(task):
@@ -44,7 +31,7 @@ def options(task, **more):
 
 
 def prepared(task, objects):
-    kind, own = load_task(task), settings(task, next(iter(TABLE[task].models)), **EXTRA.get(task, {}))
+    kind, own = load_task(task), settings(task, next(iter(TABLE[task].models)), **TABLE[task].object_options)
     return kind.prepare(runs.options(kind, "objects", own.pop("model"), own), objects)
 
 
@@ -55,7 +42,7 @@ def task(request):
 
 def test_pairs_lists_and_columns_are_the_same_data(task):
     pairs = rows(task)
-    forms = [pairs, [list(row) for row in pairs], [dict(zip(COLUMNS[task], row, strict=True)) for row in pairs]]
+    forms = [pairs, [list(row) for row in pairs], [dict(zip(TABLE[task].columns, row, strict=True)) for row in pairs]]
     found = [prepared(task, form) for form in forms]
     assert len({each.data.fingerprint for each in found}) == 1
     for split in ("train", "validation", "test"):
@@ -69,7 +56,8 @@ def test_contents_make_the_fingerprint_and_no_order_a_split(task):
     first = prepared(task, pairs).data
     asked, answer = pairs[0][:-1], next(row[-1] for row in pairs[1:] if row[-1] != pairs[0][-1])
     image = rows(task, 99, 1)[0][0]
-    for other in (pairs[1:], [(*asked, answer), *pairs[1:]], [(image, *pairs[0][1:]), *pairs[1:]]):
+    repair = TABLE[task].repair
+    for other in (pairs[1:], [repair((*asked, answer)), *pairs[1:]], [repair((image, *pairs[0][1:])), *pairs[1:]]):
         assert prepared(task, other).data.fingerprint != first.fingerprint
     backwards = prepared(task, pairs[::-1]).data
     for split in ("train", "validation", "test"):
@@ -119,11 +107,11 @@ def test_what_is_no_waveform_is_named(wrong):
 
 
 @pytest.mark.parametrize(
-    "task", [pytest.param(task, marks=[pytest.mark.slow] * (task not in ("translate", "regress"))) for task in COLUMNS]
+    "task", [pytest.param(task, marks=[pytest.mark.slow] * (task not in ("translate", "regress"))) for task in TABLE]
 )
 def test_a_run_of_objects_is_measured_with_them_alone(task, tmp_path):
     pairs, place = rows(task), tmp_path / "run"
-    own = settings(task, next(iter(TABLE[task].models)), max_steps=2, **EXTRA.get(task, {}))
+    own = settings(task, next(iter(TABLE[task].models)), max_steps=2, **TABLE[task].object_options)
     first = runs.train(task, data=pairs, run=place, device="cpu", **own)
     measured = first.evaluate("test")
     assert is_near(first.results["metrics"], measured.metrics)

@@ -13,19 +13,6 @@ from tasks.laws.table import FIRST, TABLE, each_task, questions, several
 from tiers import every
 
 VERBS = ("predict", "eval", "look")
-#: What makes the options of each verb count that only count beside others.
-ASKED = {
-    "translate": [{"sample": True}, {"beam_size": 3, "coverage_penalty": 0.2}, {"replace_unknown": True}],
-    "transcribe": [{"sample": True}, {"beam_size": 3, "ctc_rescoring": 0.5}],
-    "caption": [{"sample": True}, {"beam_size": 3, "coverage_penalty": 0.2}],
-    "classify-text": [{"nbest": 2}],
-    "classify-image": [{"nbest": 2}],
-    "glimpse": [{"nbest": 2}, {"rollouts": 3}, {"likeliest": True}],
-    "memorize": [{"nbest": 2, "cells": 7}],
-    "regress": [{"coverage": 0.5}],
-}
-LOOKED = {"classify-image": [{}, {"by": "gradient", "label": "same"}], "classify-text": [{"layer": 1, "head": 1}]}
-LAYERED = ("classify-text", "self-attention")
 
 
 def spied(kind, values, seen):
@@ -46,11 +33,12 @@ def spied(kind, values, seen):
 @pytest.mark.parametrize("verb", ["predict", "look"])
 @each_task
 def test_every_option_is_read_by_something(run, verb, tmp_path, trained):
-    if verb == "look" and run.task.name == LAYERED[0]:
-        run = trained(*LAYERED)
+    entry = TABLE[run.task.name]
+    if verb == "look" and entry.looked_model:
+        run = trained(run.task.name, entry.looked_model)
     kind, seen = run.task.requests[verb], set()
     inputs = [run.task.read(line, 1) for line in questions(run.task, tmp_path, 1)]
-    for values in (ASKED if verb == "predict" else LOOKED).get(run.task.name, [{}]):
+    for values in entry.asked if verb == "predict" else entry.looked:
         request = spied(kind, values, seen)
         with torch.no_grad():
             run.task.check(run.model, request)
@@ -101,7 +89,7 @@ def test_a_number_of_answers_out_of_range_is_refused(run, tmp_path):
     for count in (0, -1) if several(run.task, 1) else ():
         with pytest.raises(SaccadeError, match="^--nbest: expected a number from 1"):
             run.request("predict", {"nbest": count})
-    if "classify" in run.task.name:
+    if TABLE[run.task.name].classes:
         labels = len(run.predict(questions(run.task, tmp_path, 1), nbest=1)[0].to_json()["probabilities"])
         with pytest.raises(SaccadeError, match=f"--nbest: expected at most {labels}, as many labels as there are"):
             run.request("predict", {"nbest": labels + 1})

@@ -31,16 +31,8 @@ from tasks.laws.table import (
     several,
 )
 
-PAPER = {"read": "reinforce", "baseline": "moving-average", "soft_share": 0.5, "entropy_bonus": 0.01}
-AVERAGING = {
-    ("translate", "rnnsearch"): {**PAPER, "charge": "whole"},
-    ("translate", "luong"): {**PAPER, "charge": "whole"},
-    ("caption", "show-attend-and-tell"): {**PAPER, "charge": "whole", "doubly_stochastic": 0.0},
-    ("answer", "ask-attend-and-answer"): PAPER,
-    ("answer", "show-ask-attend-and-answer"): PAPER,
-    ("glimpse", "ram"): {"baseline": "moving-average"},
-}
-"""Models that learn where to look by rewards, and what a moving average is compared with."""
+AVERAGING = {(task, model): more for task, entry in TABLE.items() for model, more in entry.averaging.items()}
+"""Models that learn where to look by rewards, and options of a moving average."""
 NOISE = bytes(torch.randint(0, 256, (999,), generator=torch.Generator().manual_seed(1)).tolist())
 
 
