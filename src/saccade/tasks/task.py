@@ -82,10 +82,10 @@ class Codec(Protocol):
         """Read the codec of a run."""
 
     def encode(self, examples: Sequence[Any], split: str) -> list[Any]:
-        """Return a sample of each example."""
+        """Return a sample of each example. A sample has `size` and `order` (`tasks.batches.Sized`)."""
 
     def collate(self, samples: Sequence[Any], step: int | None = None) -> Any:
-        """Return a batch, with the random changes of a training step if there is one."""
+        """Return a batch with `to(device)`, with the random changes of a training step if there is one."""
 
     def build(self, model: Any) -> nn.Module:
         """Return a freshly initialized model of a class."""
