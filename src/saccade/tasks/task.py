@@ -17,6 +17,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks import load_task
 from saccade.tasks.batches import Sampler
 from saccade.tasks.ensembles import check_alike
+from saccade.tasks.predictor import Predictor
 from saccade.tasks.stream import texts
 from saccade.train.task import (
     Answer,
@@ -34,7 +35,7 @@ from saccade.train.task import (
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
 
-__all__ = ["AsTraining", "Codec", "Hard", "Job", "Predictor", "Task"]
+__all__ = ["AsTraining", "Codec", "Hard", "Job", "Task"]
 
 AT_ONCE = 256
 """Examples of a split that are measured together."""
@@ -81,10 +82,10 @@ class Codec(Protocol):
         """Read the codec of a run."""
 
     def encode(self, examples: Sequence[Any], split: str) -> list[Any]:
-        """Return a sample of each example."""
+        """Return a sample of each example. A sample has `size` and `order` (`tasks.batches.Sized`)."""
 
     def collate(self, samples: Sequence[Any], step: int | None = None) -> Any:
-        """Return a batch, with the random changes of a training step if there is one."""
+        """Return a batch with `to(device)`, with the random changes of a training step if there is one."""
 
     def build(self, model: Any) -> nn.Module:
         """Return a freshly initialized model of a class."""
@@ -98,29 +99,6 @@ class Codec(Protocol):
     @property
     def parts(self) -> Mapping[str, tuple[object, str]]:
         """Parts that members of an ensemble share by name, each with a description."""
-
-
-class Predictor(Protocol):
-    """Predictions of a model: their loss and baselines, and answers to inputs.
-
-    The default `Task.evaluate` calls two methods more, `predict(model, samples, request)` for a prediction of each
-    sample and `measure(model, predictions, examples, request)` for an `Evaluation`.
-    """
-
-    def loss(self, model: nn.Module, batch: Any) -> Loss:
-        """Return the loss of a training batch."""
-
-    def baselines(self, data: Any, split: str) -> dict[str, Baseline]:
-        """Measure simple methods on a split."""
-
-    def check(self, model: nn.Module, request: Any) -> None:
-        """Reject a request that does not fit the model."""
-
-    def answer(self, model: nn.Module, inputs: Sequence[Any], request: Any, form: Form) -> Sequence[Answer]:
-        """Return an answer to each input."""
-
-    def ensemble(self, models: Sequence[nn.Module]) -> nn.Module:
-        """Return several models as one."""
 
 
 def _usual(task: "Task", model: str, given: Mapping[str, Any], objects: Any) -> Suited:

@@ -16,9 +16,9 @@ from saccade.models.self_attention import Options as SelfAttentionOptions
 from saccade.models.self_attention import SelfAttention
 from saccade.tasks.classify_text import answer as module
 from saccade.tasks.classify_text.answer import LookRequest, answers, jacobian, read_texts
-from saccade.tasks.classify_text.codec import Text, pad
 from saccade.tasks.labels import Ensemble
 from saccade.tasks.labels.ranking import probabilities
+from saccade.tasks.text.codec import Text, pad
 from tiers import every
 
 LABELS = ("negative", "positive")

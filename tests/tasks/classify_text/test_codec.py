@@ -12,8 +12,9 @@ from saccade._system.files import read_json, write_json
 from saccade.errors import ArgumentError
 from saccade.models.bag import Bag
 from saccade.models.bag import Options as BagOptions
-from saccade.tasks.classify_text.codec import LabelledTexts, Text
+from saccade.tasks.classify_text.codec import LabelledTexts
 from saccade.tasks.classify_text.data.reviews import Example
+from saccade.tasks.text.codec import Text
 from saccade.tasks.text.words import Words
 from tiers import every
 
@@ -102,14 +103,14 @@ def test_each_text_is_cut_once(monkeypatch):
     examples = [Few().example("train", index) for index in (0, 1, 0)]
     first = codec.encode(examples, "train")
     assert codec.encode(examples, "validation") == first and cut == TEXTS[:2]
-    assert [text.label for text in first] == [0, 1, 0] and first[0].ids == codec.words.encode(TEXTS[0])
+    assert [text.labels for text in first] == [[0], [1], [0]] and first[0].ids == codec.words.encode(TEXTS[0])
     with pytest.raises(ArgumentError, match="the label 'new' of the test split is none of the run's: bad, good"):
         codec.encode([Example("film", "new", "")], "test")
 
 
 @given(st.lists(st.tuples(st.lists(st.integers(4, 99), min_size=1, max_size=9), st.integers(0, 3)), min_size=1))
 def test_a_batch_is_padded_ids_with_labels(rows):
-    texts = [Text(*row) for row in rows]
+    texts = [Text(ids, [label]) for ids, label in rows]
     (values, lengths), labels = LabelledTexts(("a", "b"), Words([])).collate(texts)
     assert values.shape == (len(rows), max(text.size for text in texts))
     assert lengths.tolist() == [text.order for text in texts] and labels.tolist() == [label for _, label in rows]

@@ -24,6 +24,7 @@ from saccade.tasks.image.texts import by_image, open_texts
 from saccade.tasks.labels.baselines import usual
 from saccade.tasks.labels.metrics import HEADLINE, confusion
 from saccade.tasks.labels.request import EvalRequest, Request
+from saccade.tasks.predictor import Predictor
 from saccade.tasks.request import completed
 from saccade.tasks.task import Job, Task
 from saccade.train.task import Baseline, Evaluation, Form, Loss, Metric, Unreadable
@@ -35,7 +36,7 @@ _ENDLESS = 5_000  # questions of an endless training split, for baselines
 
 
 @dataclass(frozen=True)
-class AnswersQuestions:
+class AnswersQuestions(Predictor):
     """Predictor of answers to questions about images."""
 
     codec: Questions

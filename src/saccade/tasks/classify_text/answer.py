@@ -18,11 +18,11 @@ from saccade.models.padded import Padded
 from saccade.nn import MixtureOfExperts
 from saccade.tasks import looking
 from saccade.tasks.batches import in_batches
-from saccade.tasks.classify_text.codec import Text, pad
 from saccade.tasks.ensembles import check_drawn
 from saccade.tasks.experts import Taken, draw_taken, taken, taken_json
 from saccade.tasks.labels.ranked import Ranked
 from saccade.tasks.labels.ranking import Ranking, probabilities
+from saccade.tasks.text.codec import Text, pad
 from saccade.tasks.text.special import UNKNOWN
 from saccade.train.task import Form
 

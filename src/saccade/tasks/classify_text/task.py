@@ -15,7 +15,7 @@ from saccade.data.splits import SplitNames
 from saccade.tasks.batches import Sampler
 from saccade.tasks.classify_text import tfidf
 from saccade.tasks.classify_text.answer import LookRequest, TextAnswer, answers, read_texts
-from saccade.tasks.classify_text.codec import LabelledTexts, Text
+from saccade.tasks.classify_text.codec import LabelledTexts
 from saccade.tasks.classify_text.data import BUILTIN, Corpus, open_corpus
 from saccade.tasks.classify_text.data.reviews import Example
 from saccade.tasks.classify_text.options import RECIPES, Options, suited
@@ -25,6 +25,7 @@ from saccade.tasks.labels.ranking import label_numbers
 from saccade.tasks.labels.ranks import HEADLINE, Batch, Ranks
 from saccade.tasks.labels.request import EvalRequest, Request
 from saccade.tasks.task import Job, Task
+from saccade.tasks.text.codec import Text
 from saccade.tasks.text.words import Words
 from saccade.train.task import Baseline, Evaluation, Form, Loss, Suited
 

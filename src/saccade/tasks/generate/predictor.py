@@ -1,7 +1,7 @@
 """Predictions that are texts, written token by token: searched or sampled, ranked, and read back."""
 
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
@@ -18,6 +18,7 @@ from saccade.tasks.generate.ensemble import Ensemble
 from saccade.tasks.generate.generate import Output, Search, generate, outputs_of
 from saccade.tasks.generate.model import Hypotheses
 from saccade.tasks.generate.request import check_prefix, search_of
+from saccade.tasks.predictor import Predictor
 from saccade.tasks.request import completed
 from saccade.tasks.text.special import PADDING
 from saccade.train.task import Answer, Evaluation, Form, Loss, Unreadable
@@ -37,7 +38,7 @@ class Block(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Generates(ABC):
+class Generates(Predictor):
     """Predictor of texts. A task defines `measure`, `baselines` and `describe`.
 
     Args:
@@ -47,7 +48,7 @@ class Generates(ABC):
             `limits` leads from sizes to the most tokens of each output. `blank` is a sample.
     """
 
-    codec: Any
+    ensemble = Ensemble
 
     decoded: ClassVar[int]
     """Size of the samples that are decoded together, padding included, times the width of the search."""
@@ -137,10 +138,6 @@ class Generates(ABC):
         request = completed(self.request, None if request is look else request)
         outputs = self.predict(model, inputs, request, form)
         return [self.describe(model, *pair, request.nbest, form, look) for pair in zip(inputs, outputs, strict=True)]
-
-    def ensemble(self, models: Sequence[nn.Module]) -> nn.Module:
-        """Return models whose probabilities are averaged."""
-        return Ensemble(models)
 
     def attends(self, model: Any) -> bool:
         """Return whether a model attends to its input, by a trial with a blank one."""

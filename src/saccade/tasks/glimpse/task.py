@@ -27,6 +27,7 @@ from saccade.tasks.image.labelled import LabelledImages, Sample
 from saccade.tasks.labels.metrics import HEADLINE, confusion
 from saccade.tasks.labels.ranks import Ranks
 from saccade.tasks.labels.request import check_count
+from saccade.tasks.predictor import Predictor
 from saccade.tasks.request import completed
 from saccade.tasks.task import Task
 from saccade.train.options import select
@@ -130,10 +131,12 @@ class Predicted(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Glimpses:
+class Glimpses(Predictor):
     """Predictor of labels by paths of glimpses."""
 
     codec: GlimpsedImages
+
+    ensemble = Eyes  # each model has paths of its own
 
     def loss(self, model: Any, batch: Batch) -> Loss:
         """Return the model's own cost of a batch."""
@@ -195,10 +198,6 @@ class Glimpses:
         asked = Request(likeliest=request.likeliest) if drawn else completed(Request, request)
         rollouts = None if asked.likeliest else asked.rollouts or 1
         return answers(model, inputs, self.codec.spelling, asked.nbest, rollouts, self.codec.options.seed, form)
-
-    def ensemble(self, models: Sequence[nn.Module]) -> nn.Module:
-        """Return models whose probabilities are averaged, each with paths of its own."""
-        return Eyes(models)
 
     def _rollouts(self, request: Any) -> int:
         return completed(EvalRequest, request).rollouts or int(self.codec.options.rollouts)

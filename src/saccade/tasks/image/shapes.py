@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from saccade.data.dataset import check_index, check_split
+from saccade.data.generated import Generated
 from saccade.tasks.image.dataset import Example
 from saccade.train.randomness import generator
 
@@ -51,7 +51,7 @@ _DRAWS = 64  # numbers that an image takes at most, all of them drawn at once
 _NOISE = 24  # levels of grey behind the shapes
 
 
-class Shapes:
+class Shapes(Generated[Example]):
     """Endless images to train on, and 2,000 each of validation and test; each is a function of its split and index.
 
     Two shapes of one of six forms and colours lie in opposite corners, within five pixels of them; up to five grey ones
@@ -66,32 +66,16 @@ class Shapes:
 
     labels = LABELS
     shape = (3, SIDE, SIDE)
-    note = ""
 
-    def example(self, split: str, index: int) -> Example:
-        """Return image number `index` of a split: always the same one; its group is "".
-
-        Args:
-            split: "train", "validation" or "test".
-            index: from 0 on; below `size(split)` where that is a number.
-
-        Raises:
-            ArgumentError: if there is no such split, or no such index in it.
-        """
-        check_index(split, index, self.size(split))
+    def make(self, split: str, index: int) -> Example:
         draws = generator(0, "shapes", split, index)
         numbers = iter(torch.rand(_DRAWS, generator=draws).tolist())
         label = LABELS[int(next(numbers) * len(LABELS))]
         return Example(_drawn(label, numbers, draws), label, "")
 
-    def size(self, split: str) -> int | None:
-        """Return the number of images in a split, None where it is endless.
-
-        Raises:
-            ArgumentError: if there is no such split.
-        """
-        check_split(split)
-        return None if split == "train" else HELD_OUT
+    @property
+    def held_out(self) -> int:
+        return HELD_OUT
 
     @property
     def fingerprint(self) -> str:

@@ -1,6 +1,6 @@
 """Predictor of classes: loss, metrics, a baseline, and ensembles."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -11,10 +11,10 @@ from torch.nn import functional as F
 
 from saccade.data.dataset import training_sample
 from saccade.tasks.labels.baselines import majority
-from saccade.tasks.labels.ensemble import Ensemble
 from saccade.tasks.labels.metrics import HEADLINE, confusion, measured
 from saccade.tasks.labels.ranking import label_numbers
 from saccade.tasks.labels.request import Request, check_count
+from saccade.tasks.predictor import Predictor
 from saccade.tasks.request import completed
 from saccade.train.task import Answer, Baseline, Evaluation, Form, Loss
 
@@ -33,14 +33,12 @@ class Batch(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ranks(ABC):
+class Ranks(Predictor):
     """Predictor of classes. A task defines `check_look` and `describe`.
 
     Args:
         codec: with `labels`, and `label_smoothing` among its options.
     """
-
-    codec: Any
 
     look: ClassVar[Any]
     """Dataclass of the options of "look"."""
@@ -51,15 +49,10 @@ class Ranks(ABC):
     learned: ClassVar[int] = 5_000
     """Training examples of other splits for the baseline, at most."""
 
-    def loss(self, model: nn.Module, batch: Batch) -> Loss:
+    def loss(self, model: nn.Module, batch: Any) -> Loss:
         """Return the cross-entropy of the labels."""
-        logits, smoothing = model(batch.source).float(), self.codec.options.label_smoothing
+        logits, smoothing = model(batch[0]).float(), self.codec.options.label_smoothing
         return Loss(F.cross_entropy(logits, batch.labels, label_smoothing=smoothing), len(batch.labels))
-
-    def predict(self, model: nn.Module, samples: Sequence[Any], request: Any) -> list[int]:
-        """Return the number of the most probable class of each sample."""
-        batch = self.codec.collate(samples).to(next(model.parameters()).device)
-        return model(batch.source).argmax(-1).tolist()  # type: ignore[no-any-return]
 
     def measure(
         self, model: nn.Module, predictions: Sequence[int], examples: Sequence[Any], request: Any
@@ -91,10 +84,6 @@ class Ranks(ABC):
         if isinstance(request, self.look):
             return self.describe(model, inputs, 1, form, request)
         return self.describe(model, inputs, completed(Request, request).nbest, form, self.look())
-
-    def ensemble(self, models: Sequence[nn.Module]) -> nn.Module:
-        """Return the mean of the probabilities of classifiers."""
-        return Ensemble(models)
 
     @abstractmethod
     def check_look(self, model: Any, look: Any) -> None:

@@ -24,6 +24,7 @@ from saccade.tasks.memorize.languages import Language, learn, restored
 from saccade.tasks.memorize.metrics import HEADLINE, baselines, cost, judged, measured
 from saccade.tasks.memorize.options import RECIPES, REQUESTS, STORIES, EvalRequest, LookRequest, Options, Request
 from saccade.tasks.memorize.room import check_answering, check_cells, check_training
+from saccade.tasks.predictor import Predictor
 from saccade.tasks.request import completed
 from saccade.tasks.saved import TOKENIZER
 from saccade.tasks.task import Task
@@ -110,10 +111,12 @@ class Sequences:
 
 
 @dataclass(frozen=True)
-class Memorizes:
+class Memorizes(Predictor):
     """Predictor of the bits or symbols that a sequence asks for."""
 
     codec: Sequences
+
+    ensemble = Ensemble
 
     def loss(self, model: nn.Module, batch: Batch) -> Loss:
         """Return the cost of the targets in nats per sequence, as Graves et al. measure it.
@@ -165,10 +168,6 @@ class Memorizes:
         with _with_cells(model, asked):
             self._warn(model, [each.text for each in inputs if isinstance(each, Asked) and each.episode is not None])
             return answers(model, inputs, self.codec.language, asked.nbest, form, look.by)
-
-    def ensemble(self, models: Sequence[nn.Module]) -> nn.Module:
-        """Return models whose probabilities are averaged."""
-        return Ensemble(models)
 
     def _warn(self, model: nn.Module, lines: Sequence[str]) -> None:
         """Warn if questions hold more vectors than there are cells."""

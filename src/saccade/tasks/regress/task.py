@@ -12,8 +12,9 @@ from saccade.data.dataset import training_sample
 from saccade.data.splits import SplitNames, SplitOptions
 from saccade.errors import ArgumentError
 from saccade.models.regressor import Predicted
+from saccade.tasks.predictor import Predictor
 from saccade.tasks.regress.answer import Regression, answer
-from saccade.tasks.regress.codec import ENDLESS, LEARNED, Batch, Columns, Sample, sampler
+from saccade.tasks.regress.codec import ENDLESS, LEARNED, Batch, Columns, sampler
 from saccade.tasks.regress.data import BUILTIN, open_numbers
 from saccade.tasks.regress.data.rows import Choice, Example, Numbers
 from saccade.tasks.regress.inputs import Question, lines_of
@@ -85,20 +86,21 @@ class LookRequest(EvalRequest):
 
 
 @dataclass(frozen=True)
-class Regresses:
+class Regresses(Predictor):
     """Predictor of numbers with intervals."""
 
     codec: Columns
+
+    ensemble = Ensemble
 
     def loss(self, model: Any, batch: Batch) -> Loss:
         """Return the error of standardized answers, with each known point predicted by all others."""
         total = model.loss(batch.points, batch.answers, batch.places, self.codec.options.loss)
         return Loss(total, len(batch.answers))
 
-    def predict(self, model: nn.Module, samples: Sequence[Sample], request: Any) -> list[Predicted]:
+    def predictions(self, model: nn.Module, batch: Batch) -> list[Predicted]:
         """Return means and standard deviations."""
-        points = self.codec.collate(samples).points.to(next(model.parameters()).device)
-        return [Predicted(*row) for row in zip(*(part.cpu() for part in model(points)), strict=True)]
+        return [Predicted(*row) for row in zip(*(part.cpu() for part in model(batch.points)), strict=True)]
 
     def measure(
         self, model: nn.Module, predictions: Sequence[Predicted], examples: Sequence[Example], request: Any
@@ -116,19 +118,12 @@ class Regresses:
         rows = [data.example(split, index) for index in range(data.size(split) or 0)]
         return baselines(training_sample(data, ENDLESS, LEARNED), rows, self._std, sets=self.codec.sizes.sets)
 
-    def check(self, model: nn.Module, request: Any) -> None:
-        """Accept every request."""
-
     def answer(
         self, model: nn.Module, inputs: Sequence[Question | Unreadable], request: Any, form: Form = "lines"
     ) -> list[Regression]:
         """Answer questions."""
         coverage = completed(EvalRequest, request).coverage
         return [answer(model, asked, self.codec, coverage, form) for asked in inputs]
-
-    def ensemble(self, models: Sequence[nn.Module]) -> nn.Module:
-        """Return the mixture of several models."""
-        return Ensemble(models)
 
     @property
     def _std(self) -> Tensor:

@@ -82,7 +82,11 @@ class _Units(ABC):
 
     def encode(self, text: str) -> list[int]:
         """Return token ids, without a begin or an end; a unit that is not known is 3."""
-        return list(map(self._ids.get, self.split(text), repeat(UNKNOWN)))
+        return self.numbers(self.split(text))
+
+    def numbers(self, pieces: Iterable[str]) -> list[int]:
+        """Return the ids of units as `pieces` has them."""
+        return list(map(self._ids.get, pieces, repeat(UNKNOWN)))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each text."""

@@ -9,6 +9,7 @@ from collections import Counter
 
 import pytest
 
+from saccade.data.dataset import SPLITS
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.translate.data import dates as module
 from saccade.tasks.translate.data.corpus import Pair
@@ -51,7 +52,7 @@ def test_languages_are_known_to_babel_by_these_names() -> None:
     assert {locale: Locale.parse(locale).english_name for locale in LANGUAGES} == dict(LANGUAGES)
 
 
-@pytest.mark.parametrize("split", DATES.splits)
+@pytest.mark.parametrize("split", SPLITS)
 def test_an_example_is_a_function_of_split_and_index(split: str) -> None:
     forwards = [DATES.example(split, index) for index in range(50)]
     backwards = [Dates().example(split, index) for index in reversed(range(50))]
@@ -66,7 +67,7 @@ def test_a_date_belongs_to_one_split() -> None:
     assert {date.year for date in everything} == set(YEARS)
     assert len(days["train"]) / len(everything) == pytest.approx(0.9, abs=0.01)
     assert min(len(days["validation"]), len(days["test"])) >= module.HELD_OUT
-    for split in DATES.splits:
+    for split in SPLITS:
         targets = {DATES.example(split, index).target for index in range(300)}
         assert targets <= {date.isoformat() for date in days[split]}
 

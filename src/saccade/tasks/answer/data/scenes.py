@@ -12,7 +12,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from saccade.data.dataset import check_index, check_split
+from saccade.data.dataset import check_index
+from saccade.data.generated import Generated
 from saccade.tasks.answer.data.corpus import Asked, Posed
 from saccade.tasks.image.scenes.questions import Question, ask, ask_more
 from saccade.tasks.image.scenes.scene import SIDE, Scene, check_things, draw
@@ -26,7 +27,7 @@ _MORE = 4  # questions about each training scene
 
 
 @dataclass(frozen=True)
-class Scenes:
+class Scenes(Generated[Asked]):
     """Rendered scenes of coloured shapes, with questions about existence, colour, counting and relation.
 
     All answers to a kind of question are equally likely, so that a question alone tells nothing; but for the questions
@@ -52,18 +53,11 @@ class Scenes:
     seed: int = 0
     _last: "dict[tuple[str, int], _Made]" = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    note = ""
-
     def __post_init__(self) -> None:
         """Refuse what cannot be drawn, or asked about."""
         check_things(self.least, self.most, _LEAST)
 
-    def example(self, split: str, index: int) -> Asked:
-        """Return question number `index` of a split, and its scene: always the same.
-
-        Raises:
-            ArgumentError: if there is no such split, or no such index in it.
-        """
+    def make(self, split: str, index: int) -> Asked:
         made, question = self._asked(split, index)
         things = made.scene.things
         boxes = tuple(things[number].box for number in question.things)
@@ -74,14 +68,9 @@ class Scenes:
         """Return the question and its answer; the scene is not drawn for them."""
         return _posed(self._asked(split, index)[1])
 
-    def size(self, split: str) -> int | None:
-        """Return how many questions a split has: 2,000 to validate and to test on, no end of them to train on.
-
-        Raises:
-            ArgumentError: if there is no such split.
-        """
-        check_split(split)
-        return None if split == "train" else HELD_OUT
+    @property
+    def held_out(self) -> int:
+        return HELD_OUT
 
     def images(self, split: str) -> int | None:
         """Return how many scenes a split has: as many as questions, no end of them to train on."""

@@ -11,7 +11,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from saccade.data.dataset import check_index, check_split
+from saccade.data.dataset import check_index
+from saccade.data.generated import Generated
 from saccade.tasks.caption.data.corpus import Captioned
 from saccade.tasks.image.scenes.grammar import references
 from saccade.tasks.image.scenes.scene import SIDE, Scene, check_things, draw, scene_at_random
@@ -24,7 +25,7 @@ _SENTENCES = 4  # numbers of captions that each training scene has
 
 
 @dataclass(frozen=True)
-class Scenes:
+class Scenes(Generated[Captioned]):
     """Rendered scenes of coloured shapes, with all sentences of the grammar that name every thing and each relation.
 
     The group of an example is how many things are in its scene. In training four numbers in a row are a scene's; one of
@@ -49,18 +50,11 @@ class Scenes:
     seed: int = 0
     _last: "dict[tuple[str, int], _Made]" = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    note = ""
-
     def __post_init__(self) -> None:
         """Refuse what cannot be drawn, or said."""
         check_things(self.least, self.most)
 
-    def example(self, split: str, index: int) -> Captioned:
-        """Return caption number `index` of a split, and its scene: always the same.
-
-        Raises:
-            ArgumentError: if there is no such split, or no such index in it.
-        """
+    def make(self, split: str, index: int) -> Captioned:
         made, place = self._said(split, index)
         scene, known = made.scene, made.sentences
         name = f"{split} {index // _count(split)}"
@@ -75,14 +69,9 @@ class Scenes:
         """Return all sentences of a scene; it is not drawn for them."""
         return self._said(split, index)[0].sentences
 
-    def size(self, split: str) -> int | None:
-        """Return how many captions a split has: 1,000 to validate and to test on, no end of them to train on.
-
-        Raises:
-            ArgumentError: if there is no such split.
-        """
-        check_split(split)
-        return None if split == "train" else HELD_OUT
+    @property
+    def held_out(self) -> int:
+        return HELD_OUT
 
     def images(self, split: str) -> int | None:
         """Return how many scenes a split has: as many as captions, no end of them to train on."""

@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from itertools import count
 from typing import NamedTuple
 
-from saccade.data.dataset import check_index, check_split
-from saccade.data.rows import text_hash
+from saccade.data.generated import Generated, first_in
 from saccade.train.randomness import derive
 
 __all__ = ["HELD_OUT", "Example", "Reviews"]
@@ -52,7 +51,7 @@ class Example(NamedTuple):
     group: str
 
 
-class Reviews:
+class Reviews(Generated[Example]):
     """Reviews of one sentence: "plain", "negated", or "turned" (two clauses).
 
     Training is endless. Validation and test hold 2,000 sentences each. The hash of a sentence decides its split, so no
@@ -65,20 +64,15 @@ class Reviews:
         (2000, None)
     """
 
-    note = ""
     labels: Sequence[str] = _LABELS
 
-    def example(self, split: str, index: int) -> Example:
-        check_index(split, index, self.size(split))
-        for attempt in count():
-            example = _written(_Dice(split, index, attempt))
-            if _split(example.text) == split:
-                return example
-        raise AssertionError("some sentence is in every split")
+    def make(self, split: str, index: int) -> Example:
+        drawn = (_written(_Dice(split, index, attempt)) for attempt in count())
+        return first_in(split, drawn, lambda example: example.text)
 
-    def size(self, split: str) -> int | None:
-        check_split(split)
-        return None if split == "train" else HELD_OUT
+    @property
+    def held_out(self) -> int:
+        return HELD_OUT
 
     @property
     def fingerprint(self) -> str:
@@ -95,10 +89,6 @@ class _Dice:
     def pick(self, table: Sequence[str]) -> str:
         self.left, index = divmod(self.left, len(table))
         return table[index]
-
-
-def _split(text: str) -> str:
-    return {0: "validation", 1: "test"}.get(text_hash(text) % 20, "train")
 
 
 def _written(dice: _Dice) -> Example:

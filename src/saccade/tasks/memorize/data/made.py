@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from saccade.data.dataset import check_index, check_split
+from saccade.data.generated import Generated
 from saccade.tasks.memorize.data.corpus import Item
 from saccade.tasks.memorize.data.problem import Problem
 from saccade.train.randomness import derive
@@ -13,7 +13,7 @@ HELD_OUT = 500  # questions of validation, and of test
 _VERSION = 1  # of how questions are drawn: another one makes other data
 
 
-class Made:
+class Made(Generated[Item]):
     """Questions of a problem; a group for those as long as in training, and one for each longer kind.
 
     Training is endless; validation and test hold 500 questions each, of one kind after another. Splits are draws of
@@ -30,18 +30,10 @@ class Made:
         (500, '20', 20)
     """
 
-    note = ""
-
     def __init__(self, name: str, problem: Problem) -> None:
         self.name, self.problem = name, problem
 
-    def example(self, split: str, index: int) -> Item:
-        """Return question number `index` of a split: always the same one.
-
-        Raises:
-            ArgumentError: if there is no such split, or no such index in it.
-        """
-        check_index(split, index, self.size(split))
+    def make(self, split: str, index: int) -> Item:
         dice, problem = np.random.default_rng(derive(0, "memorize", self.name, split, index)), self.problem
         kinds = [(problem.trained, None), *self._beyond(split)]
         group, size = kinds[index % len(kinds)]
@@ -49,14 +41,9 @@ class Made:
         episode = problem.pose(question)
         return Item(problem.write(question), problem.answer(episode.targets[episode.asked]), group)
 
-    def size(self, split: str) -> int | None:
-        """Return the number of questions in a split, None where it is endless.
-
-        Raises:
-            ArgumentError: if there is no such split.
-        """
-        check_split(split)
-        return None if split == "train" else HELD_OUT
+    @property
+    def held_out(self) -> int:
+        return HELD_OUT
 
     @property
     def fingerprint(self) -> str:

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import torch
 
-from saccade.data.dataset import check_index, check_split
+from saccade.data.generated import Generated
 from saccade.tasks.regress.data.rows import Example, ranges
 from saccade.train.randomness import generator
 
@@ -25,7 +25,7 @@ _LARGEST, _ELEMENTS = 100.0, 10
 _BLOCK = 1024
 
 
-class Sine:
+class Sine(Generated[Example]):
     r"""Points on a sine with noise: 512 for training, 2,000 for each other split.
 
     .. math:: x \sim U(0, 6.3), \quad y = \sin x + \varepsilon
@@ -42,21 +42,18 @@ class Sine:
     """
 
     features, targets = ("x",), ("y",)
-    note = ""
+    trained_on = TRAINED_ON
 
     def __init__(self, *, growing: bool = False) -> None:
         self.growing = growing
 
-    def example(self, split: str, index: int) -> Example:
-        """Return one example of a split. Its group is its quarter of the range of x."""
-        check_index(split, index, self.size(split))
+    def make(self, split: str, index: int) -> Example:
         x, y = _points(self.growing, split, index // _BLOCK)[index % _BLOCK]
         return Example((x,), (y,), ranges(_EDGES)[bisect_right(_EDGES[1:-1], x)])
 
-    def size(self, split: str) -> int:
-        """Return the number of examples of a split."""
-        check_split(split)
-        return TRAINED_ON if split == "train" else HELD_OUT
+    @property
+    def held_out(self) -> int:
+        return HELD_OUT
 
     @property
     def fingerprint(self) -> str:
@@ -65,7 +62,7 @@ class Sine:
         return f"sine of {TRAINED_ON} points in 0 to {_END}, noise {noise}"
 
 
-class Maximum:
+class Maximum(Generated[Example]):
     """Sets of 1 to 10 numbers from 0 to 100, and their largest: endless training, 2,000 for each other split.
 
     Source:
@@ -78,19 +75,15 @@ class Maximum:
     """
 
     features, targets = (), ("largest",)
-    note = ""
     fingerprint = f"the largest of 1 to {_ELEMENTS} numbers from 0 to {_LARGEST:g}"
 
-    def example(self, split: str, index: int) -> Example:
-        """Return one example of a split. Its group is its size."""
-        check_index(split, index, self.size(split))
+    def make(self, split: str, index: int) -> Example:
         numbers = _sets(split, index // _BLOCK)[index % _BLOCK]
         return Example(numbers, (max(numbers),), str(len(numbers)))
 
-    def size(self, split: str) -> int | None:
-        """Return the number of examples of a split, None if it is endless."""
-        check_split(split)
-        return None if split == "train" else HELD_OUT
+    @property
+    def held_out(self) -> int:
+        return HELD_OUT
 
 
 @lru_cache(maxsize=16)

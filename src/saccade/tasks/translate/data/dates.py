@@ -17,13 +17,14 @@ Source:
 """
 
 import datetime
-import hashlib
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from saccade.errors import ArgumentError, SaccadeError, pip_install
+from saccade.data.generated import Generated
+from saccade.data.rows import text_hash
+from saccade.errors import SaccadeError, pip_install
 from saccade.tasks.translate.data.corpus import Pair
 
 __all__ = ["LANGUAGES", "Dates"]
@@ -55,7 +56,7 @@ YEARS = range(1900, 2100)  # four digits in every form, and the two centuries th
 HELD_OUT = 2000  # examples of validation, and of test: 100 a language
 
 
-class Dates:
+class Dates(Generated[Pair]):
     """Dates in twenty languages, split by date: about 90% of 1900-2099 to train on, 5% to validate, 5% to test.
 
     Training is endless (any index from 0 on draws a language, a form and a date); validation and test hold 2,000
@@ -74,42 +75,17 @@ class Dates:
         'mercredi 18 juin 2025'
     """
 
-    splits = ("train", "validation", "test")
-    note = ""
-
-    def example(self, split: str, index: int) -> Pair:
-        """Return example number `index` of a split: always the same one.
-
-        Args:
-            split: "train", "validation" or "test".
-            index: from 0 on; below `size(split)` where that is a number.
-
-        Returns:
-            The pair: source text, ISO date, locale.
-
-        Raises:
-            ArgumentError: if there is no such split, or no such index in it.
-        """
-        size = self.size(split)
-        if index < 0 or (size is not None and index >= size):
-            below = "" if size is None else f" < {size}"
-            raise ArgumentError(f"index: expected 0 <= index{below} in {split}, got {index}")
-        style, day = (index, index) if size is not None else _draw(index)
+    def make(self, split: str, index: int) -> Pair:
+        style, day = (index, index) if split != "train" else _draw(index)
         locale = _LOCALES[style % len(_LOCALES)]
         form = FORMS[style // len(_LOCALES) % len(FORMS)]
         days = _days()[split]
         date = days[day % len(days)]
         return Pair(write(locale, form, date), date.isoformat(), locale)
 
-    def size(self, split: str) -> int | None:
-        """Return the number of examples in a split, None where it is endless.
-
-        Raises:
-            ArgumentError: if there is no such split.
-        """
-        if split not in self.splits:
-            raise ArgumentError(f"split: expected one of {', '.join(self.splits)}, got {split!r}")
-        return None if split == "train" else HELD_OUT
+    @property
+    def held_out(self) -> int:
+        return HELD_OUT
 
     @property
     def fingerprint(self) -> str:
@@ -117,7 +93,7 @@ class Dates:
         samples = "\n".join(write(locale, form, date) for locale in LANGUAGES for form in FORMS for date in _SAMPLES)
         from babel.core import get_cldr_version
 
-        return f"dates {YEARS[0]}-{YEARS[-1]}, CLDR {get_cldr_version()}, {_hash(samples):016x}"
+        return f"dates {YEARS[0]}-{YEARS[-1]}, CLDR {get_cldr_version()}, {text_hash(samples):016x}"
 
 
 def write(locale: str, form: str, date: datetime.date) -> str:
@@ -197,7 +173,9 @@ def _language(locale: str) -> Any:
 def _days() -> Mapping[str, tuple[datetime.date, ...]]:
     """The dates of each split, shuffled: a date's hash says where it belongs and in which order it comes."""
     first, last = datetime.date(YEARS[0], 1, 1).toordinal(), datetime.date(YEARS[-1], 12, 31).toordinal()
-    hashed = sorted((_hash(date.isoformat()), date) for date in map(datetime.date.fromordinal, range(first, last + 1)))
+    hashed = sorted(
+        (text_hash(date.isoformat()), date) for date in map(datetime.date.fromordinal, range(first, last + 1))
+    )
     splits = {"validation": 0, "test": 1}
     held_out = {split: tuple(date for number, date in hashed if number % 20 == rest) for split, rest in splits.items()}
     return {"train": tuple(date for number, date in hashed if number % 20 > 1), **held_out}
@@ -205,9 +183,4 @@ def _days() -> Mapping[str, tuple[datetime.date, ...]]:
 
 def _draw(index: int) -> tuple[int, int]:
     """Two independent large numbers for one training example, without a generator's state."""
-    return _hash(f"style {index}"), _hash(f"date {index}")
-
-
-def _hash(text: str) -> int:
-    """A number below 2^64 that is the same on every machine and in every process (`hash` is not)."""
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+    return text_hash(f"style {index}"), text_hash(f"date {index}")

@@ -13,14 +13,14 @@ Source:
     trained on the Penn Treebank and on what other parsers make of text.
 """
 
-import hashlib
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import accumulate, count
 from random import Random
 
-from saccade.errors import ArgumentError
+from saccade.data.generated import Generated
+from saccade.data.rows import text_hash
 from saccade.tasks.translate.data.corpus import Pair
 from saccade.train.randomness import derive
 
@@ -86,7 +86,7 @@ _DEEPEST = 16  # symbols from the top to a tag: what would be deeper is written 
 _PARTS = 10  # of all sentences: one validates, one is to test on
 
 
-class Trees:
+class Trees(Generated[Pair]):
     """Sentences and their trees, split by the sentence: four fifths to train on, a tenth to validate, a tenth to test.
 
     Training is endless; validation and test hold 1,000 different sentences each, as the grammar draws them: most are
@@ -103,42 +103,18 @@ class Trees:
         (1000, None)
     """
 
-    note = ""
-
-    def example(self, split: str, index: int) -> Pair:
-        """Return example number `index` of a split: always the same one.
-
-        Args:
-            split: "train", "validation" or "test".
-            index: from 0 on; below `size(split)` where that is a number.
-
-        Returns:
-            The pair: the sentence, its words and marks between spaces; its tree; a key of `LENGTHS`.
-
-        Raises:
-            ArgumentError: if there is no such split, or no such index in it.
-        """
-        size = self.size(split)
-        if index < 0 or (size is not None and index >= size):
-            below = "" if size is None else f" < {size}"
-            raise ArgumentError(f"index: expected 0 <= index{below} in {split}, got {index}")
-        sentence, tree = next(_drawn(split, index)) if size is None else _held_out(split)[index]
+    def make(self, split: str, index: int) -> Pair:
+        sentence, tree = next(_drawn(split, index)) if split == "train" else _held_out(split)[index]
         return Pair(sentence, tree, _group(sentence))
 
-    def size(self, split: str) -> int | None:
-        """Return the number of examples in a split, None where it is endless.
-
-        Raises:
-            ArgumentError: if there is no such split.
-        """
-        if split not in ("train", *_HELD_OUT):
-            raise ArgumentError(f"split: expected one of train, validation, test, got {split!r}")
-        return None if split == "train" else HELD_OUT
+    @property
+    def held_out(self) -> int:
+        return HELD_OUT
 
     @property
     def fingerprint(self) -> str:
         """What the examples are made of, in one string."""
-        return f"trees {_hash(repr((GRAMMAR, WORDS, LENGTHS, _DEEPEST, _PARTS))):016x}"
+        return f"trees {text_hash(repr((GRAMMAR, WORDS, LENGTHS, _DEEPEST, _PARTS))):016x}"
 
 
 def draw(random: Random, symbol: str = "S", deepest: int = _DEEPEST) -> tuple[list[str], list[str]]:
@@ -189,7 +165,7 @@ def _drawn(split: str, index: int) -> Iterator[tuple[str, str]]:
 
 
 def _split(sentence: str) -> str:
-    part = _hash(sentence) % _PARTS
+    part = text_hash(sentence) % _PARTS
     return next((split for split, own in _HELD_OUT.items() if part == own), "train")
 
 
@@ -207,8 +183,3 @@ def _held_out(split: str) -> Sequence[tuple[str, str]]:
 def _group(sentence: str) -> str:
     words = sentence.count(" ") + 1
     return next((most for most in LENGTHS if most and words <= int(most)), "")
-
-
-def _hash(text: str) -> int:
-    """A number below 2^64 that is the same on every machine and in every process."""
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
