@@ -124,4 +124,6 @@ def test_precision_of_products_is_torchs_by_either_interface(precision, on_cpu, 
         x = torch.randn(1, 2, 3)
         assert attend(x, x, x).shape == x.shape
     finally:
+        torch.set_float32_matmul_precision("highest")
         torch.backends.mkldnn.matmul.fp32_precision, torch.backends.cuda.matmul.fp32_precision = before
+    assert torch.get_float32_matmul_precision() == "highest"
