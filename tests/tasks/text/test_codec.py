@@ -1,5 +1,8 @@
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import NamedTuple
+
+from torch import nn
 
 from saccade.tasks.text.codec import TextCodec
 from saccade.tasks.text.tokenizer import SpacedWords
@@ -13,12 +16,14 @@ class Tagged(NamedTuple):
 
 
 class Tags(TextCodec):
+    by_word = True
+
     def labels_of(self, example):
         return example.tags.split()
 
 
-def codec():
-    return Tags(("name", "other"), SpacedWords.learn(["Ann met Bo", "Bo left"], 20), options=OPTIONS)
+def codec(options=OPTIONS):
+    return Tags(("name", "other"), SpacedWords.learn(["Ann met Bo", "Bo left"], 20), options=options)
 
 
 def test_texts_may_have_several_labels():
@@ -35,3 +40,22 @@ def test_any_tokenizer_is_saved_with_the_labels(tmp_path):
     again = Tags.restore(tmp_path, OPTIONS)
     assert again.parts == codec().parts and again.labels == ("name", "other")
     assert again.read("Bo  met Cy", 1).ids == codec().words.encode("Bo met Cy")
+
+
+def test_labels_of_words_are_cut_with_them():
+    tags = codec(SimpleNamespace(max_length=2))
+    [sample] = tags.encode([Tagged("Ann met Bo", "name other name")], "train")
+    assert (sample.size, sample.labels) == (2, [0, 1])
+
+
+def test_a_model_has_the_words_and_labels():
+    @dataclass(frozen=True)
+    class Options:
+        dim: int = 3
+
+    class Model(nn.Embedding):
+        def __init__(self, size, classes, options):
+            super().__init__(size, classes * options.dim)
+
+    Model.Options = Options
+    assert codec(SimpleNamespace(max_length=2, dim=5)).build(Model).weight.shape == (8, 2 * 5)

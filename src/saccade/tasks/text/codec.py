@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import torch
+from torch import nn
 
 from saccade._system.files import write_json
 from saccade._system.notes import Once, say
@@ -17,6 +18,7 @@ from saccade.tasks.labels.ranking import label_numbers
 from saccade.tasks.labels.ranks import Batch
 from saccade.tasks.saved import TOKENIZER, labels_from, reading
 from saccade.tasks.text.tokenizer import from_json
+from saccade.train.options import select
 from saccade.train.task import Example
 
 __all__ = ["Text", "TextCodec", "pad"]
@@ -52,7 +54,7 @@ class Text(NamedTuple):
 
 @dataclass(frozen=True)
 class TextCodec:
-    """Codec of texts with one label each, or several. A task defines `fit` and `build`.
+    """Codec of texts with one label each, or several. A task defines `fit`.
 
     Args:
         labels: all labels, sorted. The number of a label is its index.
@@ -63,6 +65,9 @@ class TextCodec:
     labels: tuple[str, ...]
     words: Any
     options: Any = field(default=None, compare=False, kw_only=True)
+
+    by_word: ClassVar[bool] = False
+    """Whether each word has a label. Labels of words that are not read are left out."""
 
     def save(self, folder: Path) -> None:
         """Write tokenizer.json."""
@@ -104,11 +109,16 @@ class TextCodec:
         cut = [self._ids(example.text) for example in examples]
         if split != "train" and (long := sum(not whole for _, whole in cut)):
             self._once.say(split, f"{split}: {long} of {len(cut)} texts have more than {self.limit}")
-        return [Text(ids, number) for (ids, _), number in zip(cut, numbers, strict=True)]
+        pairs = zip((ids for ids, _ in cut), numbers, strict=True)
+        return [Text(ids, labels[: len(ids)] if self.by_word else labels) for ids, labels in pairs]
 
     def collate(self, samples: Sequence[Text], step: int | None = None) -> Batch:
         """Return padded texts, and their labels one after another."""
         return Batch(pad(samples), torch.tensor([label for sample in samples for label in sample.labels]))
+
+    def build(self, model: Any) -> nn.Module:
+        """Return a model of these words and labels."""
+        return model(len(self.words), len(self.labels), select(self.options, model.Options))  # type: ignore[no-any-return]
 
     def show(self, example: Any, name: str) -> Example:
         """Return a text and its labels."""
