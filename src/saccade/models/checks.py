@@ -2,7 +2,7 @@
 
 from saccade.errors import ArgumentError
 
-__all__ = ["below_one"]
+__all__ = ["below_one", "even"]
 
 
 def below_one(options: object, *names: str) -> None:
@@ -26,3 +26,25 @@ def below_one(options: object, *names: str) -> None:
         if not 0 <= (value := getattr(options, name)) < 1:
             option = f"--{name.replace('_', '-')}"
             raise ArgumentError(f"{option}: expected 0 <= {name.replace('_', ' ')} < 1, got {value}")
+
+
+def even(options: object, name: str, largest: int = 1_000_000) -> None:
+    """Check the units of two directions together.
+
+    Args:
+        options: what has them.
+        name: of their number.
+        largest: number.
+
+    Raises:
+        ArgumentError: if it is not even, below 2 or too large.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> even(SimpleNamespace(hidden_dim=7), "hidden_dim")
+        Traceback (most recent call last):
+        ...
+        saccade.errors.ArgumentError: --hidden-dim: expected an even number from 2 to 1000000, got 7
+    """
+    if not 2 <= (value := getattr(options, name)) <= largest or value % 2:
+        raise ArgumentError(f"--{name.replace('_', '-')}: expected an even number from 2 to {largest}, got {value}")

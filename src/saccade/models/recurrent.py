@@ -13,11 +13,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade._definitions.checks import in_ranges
-from saccade.errors import ArgumentError
 from saccade.kernels.cells import gru_cell, gru_of, linear_cell
 from saccade.kernels.threads import serves
 from saccade.kernels.topk import Logits
-from saccade.models.checks import below_one
+from saccade.models.checks import below_one, even
 from saccade.models.renames import renamed
 from saccade.models.words import ProjectedWords
 
@@ -64,8 +63,7 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse sizes of nothing, naming the option as it is typed."""
-        if not 2 <= self.hidden_dim <= _WIDEST or self.hidden_dim % 2:
-            raise ArgumentError(f"--hidden-dim: expected an even number from 2 to {_WIDEST}, got {self.hidden_dim}")
+        even(self, "hidden_dim", _WIDEST)
         in_ranges(self, (("embedding_dim", 1, _WIDEST),))
         below_one(self, "dropout")
 

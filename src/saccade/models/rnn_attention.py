@@ -9,8 +9,8 @@ from typing import Any, ClassVar, TypeAlias
 
 from torch import Tensor
 
-from saccade.errors import ArgumentError
 from saccade.models import classifier
+from saccade.models.checks import even
 from saccade.models.classifier import Pool, Pooled
 from saccade.models.padded import Padded
 from saccade.models.recurrent import Encoder
@@ -33,8 +33,7 @@ class Options(classifier.Options, Pool):
         """Refuse what any part refuses."""
         classifier.Options.__post_init__(self)
         Pool.__post_init__(self)
-        if not 2 <= self.hidden_dim <= 1_000_000 or self.hidden_dim % 2:
-            raise ArgumentError(f"--hidden-dim: expected an even number from 2 to 1000000, got {self.hidden_dim}")
+        even(self, "hidden_dim")
 
 
 _DEFAULT = Options()
