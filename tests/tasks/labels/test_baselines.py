@@ -21,3 +21,10 @@ def test_a_new_question_gets_the_most_frequent_answer():
     baselines = usual(train, ["is it ?", "how many?", "why?"], lambda answers: {"score": "".join(answers)})
     assert baselines["majority"].metrics == {"score": "yesyesyes"}
     assert baselines["question"].metrics == {"score": "yes2yes"}
+
+
+def test_questions_may_be_words_with_tags():
+    train = [("May", ["NAME"]), ("left", ["O"]), (".", ["O"])]
+    found = usual(train, ["May", "."], lambda tags: {"score": " ".join(tags)}, "word", "the usual tag")
+    assert (found["word"].metrics, found["word"].about) == ({"score": "NAME O"}, "the usual tag")
+    assert found["majority"].metrics == {"score": "O O"}

@@ -46,13 +46,19 @@ def usual(
     train: Iterable[tuple[str, Sequence[str]]],
     questions: Sequence[str],
     measure: Callable[[Sequence[str]], Mapping[str, Metric]],
+    name: str = "question",
+    about: str = "the most frequent answer to the question, whatever it is about",
 ) -> dict[str, Baseline]:
     """Measure the most frequent answer, and the most frequent answer to the same question.
+
+    A question may also be a word, and its answer a tag.
 
     Args:
         train: training questions with their answers.
         questions: of the split. A question that training lacks gets the most frequent answer.
         measure: from an answer to each question to metrics.
+        name: of the second baseline.
+        about: what it does, in a few words.
 
     Example:
         >>> train = [("is it?", ["yes"]), ("is it?", ["yes"]), ("how many?", ["2"])]
@@ -68,13 +74,12 @@ def usual(
     always = _best(counts)
     best = {question: _best(answers) for question, answers in by_question.items()}
 
-    def baseline(answers: Sequence[str], about: str) -> Baseline:
-        return Baseline(dict(measure(answers)), about, round(time.perf_counter() - began, 3))
+    def baseline(answers: Sequence[str], text: str) -> Baseline:
+        return Baseline(dict(measure(answers)), text, round(time.perf_counter() - began, 3))
 
-    same = "the most frequent answer to the question, whatever it is about"
     return {
         "majority": baseline([always] * len(questions), f"always {always:.40}"),
-        "question": baseline([best.get(_key(question), always) for question in questions], same),
+        name: baseline([best.get(_key(question), always) for question in questions], about),
     }
 
 
