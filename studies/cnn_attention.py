@@ -42,7 +42,7 @@ def measured(task: Job, model: nn.Module, seed: int) -> dict[str, Any]:
         for first in range(0, size, _AT_ONCE):
             indices = range(first, min(first + _AT_ONCE, size))
             batch = task.codec.collate(task.samples("test", indices)).to(device)
-            right += (model(batch.images).argmax(-1) == batch.labels).tolist()
+            right += (model(batch.source).argmax(-1) == batch.labels).tolist()
     return {
         "images": size,
         "labels": len(task.codec.labels),

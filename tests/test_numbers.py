@@ -29,7 +29,9 @@ SOURCES = {
         "results/benchmarks/attention-cpu.json",
     ],
     "docs/benchmarks.md": ["results/benchmarks"],
-    "docs/benchmarks-attention.md": [f"results/benchmarks/attention-{device}.json" for device in ("cpu", "gpu")],
+    "docs/benchmarks-attention.md": [
+        f"results/benchmarks/attention-{device}.json" for device in ("cpu", "gpu", "h200")
+    ],
     "docs/benchmarks-decoder-step.md": ["results/benchmarks/decoder-step.json"],
     "docs/benchmarks-hard.md": ["results/benchmarks/hard-steps.json"],
     "docs/benchmarks-training-share.md": ["results/benchmarks/training-share.json"],

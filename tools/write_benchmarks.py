@@ -2,7 +2,8 @@
 
     python tools/write_benchmarks.py
 
-A new file of a GPU is `all.json` of `saccade bench --gpu`, as results/benchmarks/attention-gpu.json.
+A new file of a GPU is `all.json` of `saccade bench --gpu`, as results/benchmarks/attention-h200.json. Rows that
+it lacks are those of attention-gpu.json.
 """
 
 import json
@@ -62,7 +63,7 @@ def cells(row: Mapping[str, Any] | None) -> list[str]:
 
 def tables() -> str:
     """A table for each subject, and the numbers of targets."""
-    cpu, measured, plan = stored("cpu") | stored("host"), stored("gpu"), planned()
+    cpu, measured, plan = stored("cpu") | stored("host"), stored("gpu") | stored("h200"), planned()
     # a replaced kernel's verdict says nothing of the new one, which has the targets of today
     old = {
         key: {**row, **plan.get(key, {"targets": []}), "met": None}

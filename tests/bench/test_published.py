@@ -61,10 +61,17 @@ def test_the_page_of_a_cpu_and_a_gpu_has_the_rows_of_both_files():
     assert tool.PAGE.read_text(encoding="utf-8") == tool.page(), "run python tools/write_benchmarks.py"
 
 
-def test_every_row_of_both_files_is_on_the_page_of_both():
+def test_every_row_of_the_files_is_on_their_page():
     page = (ROOT / "docs/benchmarks-attention.md").read_text(encoding="utf-8")
-    for name in ("cpu", "gpu"):
-        for row in json.loads((ROOT / f"results/benchmarks/attention-{name}.json").read_text(encoding="utf-8"))["rows"]:
+    files = {
+        name: json.loads((ROOT / f"results/benchmarks/attention-{name}.json").read_text(encoding="utf-8"))["rows"]
+        for name in ("cpu", "gpu", "h200")
+    }
+    newer = {(row["row"], row["peer"]) for row in files["h200"]}
+    for name, rows in files.items():
+        for row in rows:
+            if name == "gpu" and (row["row"], row["peer"]) in newer:
+                continue
             [line] = [line for line in page.splitlines() if line.startswith(f"| {row['row']} | {row['peer']} |")]
             ours, ratio = line.split("|")[3:5] if name == "cpu" else line.split("|")[6:8]
             if row.get("replaced"):

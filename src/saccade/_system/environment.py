@@ -93,6 +93,7 @@ def check_processes(count: int) -> None:
 def free_bytes(device: torch.device) -> int | None:
     """Return the free memory of a device, None if the system does not tell."""
     if device.type == "cuda":
+        torch.cuda.empty_cache()  # memory that torch keeps is free too
         return int(torch.cuda.mem_get_info(device)[0])
     lines = _MEMORY.read_text(encoding="utf-8").splitlines() if _MEMORY.exists() else []
     available = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
