@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from saccade.data.columns import Column, read_columns
-from saccade.data.dataset import data_path
+from saccade.data.dataset import data_path, no_such_data
 from saccade.data.files import ENDS, open_tables
 from saccade.data.objects import OBJECTS
 from saccade.data.rows import HELD, Blank, Examples, Rows, rows_of
@@ -19,7 +19,19 @@ from saccade.data.splits import SplitNames
 from saccade.data.table import Row, Table
 from saccade.data.tables import read_table
 
-__all__ = ["OBJECTS", "Blank", "Column", "Examples", "Layout", "Row", "Rows", "SplitNames", "Table", "load"]
+__all__ = [
+    "OBJECTS",
+    "Blank",
+    "Column",
+    "Examples",
+    "Layout",
+    "Row",
+    "Rows",
+    "SplitNames",
+    "Table",
+    "load",
+    "open_rows",
+]
 
 Layout: TypeAlias = Callable[[Path, SplitNames], dict[str, Table] | None]
 """A published layout: the tables of a path by the names of their splits, None for a path that is laid out otherwise."""
@@ -89,3 +101,47 @@ def load(
 
     place = "data" if data == OBJECTS else str(data)
     return rows_of(tables, values, key or itemgetter(columns[0].name), names, blank, place=place, what=what, held=held)
+
+
+def open_rows(
+    data: str,
+    builtin: Mapping[str, Callable[[], Any]],
+    columns: Sequence[Column],
+    dataset: Callable[[Rows[Row]], Any],
+    names: SplitNames | None = None,
+    objects: Any = None,
+    *,
+    forms: str = "folder or file",
+    holds: str | None = None,
+    **settings: Any,
+) -> Any:
+    """Open a built-in data set, or one of rows.
+
+    Args:
+        data: a key of `builtin`, a path, or "objects".
+        builtin: built-in data sets.
+        columns, names, objects: as for `load`.
+        dataset: from rows to a data set.
+        forms, holds: of data, for messages: see `saccade.data.dataset.no_such_data`.
+        settings: further arguments of `load`.
+
+    Raises:
+        ArgumentError: if there are no such data, or naming the file, row or split that is wrong.
+        OSError: if a file cannot be read.
+
+    Example:
+        >>> films = [{"text": f"film {n}"} for n in range(3)]
+        >>> texts = partial(Examples, make=lambda row: row["text"])
+        >>> data = open_rows("objects", {}, [Column("text", ("text",))], texts, objects=films)
+        >>> data.size("train"), data.example("train", 0)
+        (1, 'film 2')
+    """
+    names = names or SplitNames()
+    if data in builtin:
+        names.refuse(data)
+        return builtin[data]()
+    rows = load(data, columns, names, objects, **settings)
+    if rows is None:
+        names.check("train", data)
+        raise no_such_data(data, builtin, forms, holds)
+    return dataset(rows)

@@ -1,6 +1,8 @@
 """What every answer to one input is: lines, the text that these make, and what is said beside it in training."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
 
 __all__ = ["Answered"]
 
@@ -19,6 +21,10 @@ class Answered(ABC):
     @abstractmethod
     def lines(self) -> list[str]:
         """Return as many lines as answers were asked for, blank ones where there are fewer."""
+
+    def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
+        """Draw pictures, and return their paths. Default: none."""
+        return iter(())
 
     @property
     def remark(self) -> str:

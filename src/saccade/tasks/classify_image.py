@@ -19,7 +19,8 @@ from saccade.tasks.image.sources import open_files
 from saccade.tasks.labels.ranked import Ranked
 from saccade.tasks.labels.ranking import Ranking, probabilities
 from saccade.tasks.labels.ranks import HEADLINE, Ranks
-from saccade.tasks.labels.request import EvalRequest, Request
+from saccade.tasks.labels.request import Request
+from saccade.tasks.request import NoOptions
 from saccade.tasks.task import Task
 from saccade.train.task import Form, Unreadable
 
@@ -153,7 +154,7 @@ CLASSIFY_IMAGE = Task(
     predictor=ImageRanks,
     Options=Options,
     recipes={"shapes": {"flip": False, "shift": 0}, "files": {"label_smoothing": 0.1}},
-    requests={"predict": Request, "eval": EvalRequest, "look": LookRequest},
+    requests={"predict": Request, "eval": NoOptions, "look": LookRequest},
     inputs="files",
     suffixes=SUFFIXES,
     columns=lambda options: (("image", "img"),),

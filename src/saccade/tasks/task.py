@@ -18,6 +18,7 @@ from saccade.tasks import load_task
 from saccade.tasks.batches import Sampler
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.predictor import Predictor
+from saccade.tasks.request import NoOptions
 from saccade.tasks.stream import texts
 from saccade.train.task import (
     Answer,
@@ -105,9 +106,11 @@ def _usual(task: "Task", model: str, given: Mapping[str, Any], objects: Any) -> 
     return Suited(task.recipe(model, given["data"]), data=objects)
 
 
-def _by_count(job: "Job") -> Sampler[Any]:
-    size, settings = job.data.size("train"), job.settings
-    return Sampler(partial(job.samples, "train"), size, settings.batch_size, settings.seed, count=len)
+def _sampled(job: "Job") -> Sampler[Any]:
+    encode, size, settings = partial(job.samples, "train"), job.data.size("train"), job.settings
+    if hasattr(settings, "batch_tokens"):
+        return Sampler(encode, size, settings.batch_tokens, settings.seed)
+    return Sampler(encode, size, settings.batch_size, settings.seed, count=len)
 
 
 def _in_blocks(job: "Job", model: nn.Module, split: str, indices: Sequence[int], request: Any) -> Evaluation:
@@ -140,12 +143,12 @@ class Task:
         predictor: from a codec.
         Options: dataclass of the options that all runs share.
         recipes: defaults of each built-in data set, and of "files", for all models.
-        requests: dataclass of the options of the verbs "predict", "eval" and "look".
+        requests: dataclass of the options of the verbs "predict", "eval" and "look". Default: no options.
         inputs: lines of text, or paths of files. "-" is standard input.
         suffixes: of the files that it takes from a folder, or a function of the codec.
         columns: from a run's options to the accepted names of each column of an input, for rows from Python.
         suit: recipe of a model for data that are not built in.
-        sampler: from a job to its training batches. Default: `batch_size` samples each.
+        sampler: from a job to its training batches. Default: about `batch_tokens` words, or else `batch_size` samples.
         evaluate: measures some examples of a split. Default: by the predictor's `predict` and `measure`.
         lines: from a codec and Python objects to lines of input. Default: texts, paths, and rows by `columns`.
         joined: from a job, its model and other runs to the codec of the ensemble. Default: that of the job.
@@ -163,12 +166,12 @@ class Task:
     predictor: Callable[[Any], Predictor]
     Options: type
     recipes: Mapping[str, Mapping[str, Any]]
-    requests: Mapping[str, type]
+    requests: Mapping[str, type] = field(default_factory=lambda: dict.fromkeys(("predict", "eval", "look"), NoOptions))
     inputs: Literal["lines", "files"] = "lines"
     suffixes: tuple[str, ...] | Callable[[Any], tuple[str, ...]] = ()
     columns: Callable[[Any], Sequence[Sequence[str]]] = field(default=lambda options: (), repr=False)
     suit: Callable[["Task", str, Mapping[str, Any], Any], Suited] = field(default=_usual, repr=False)
-    sampler: Callable[["Job"], Sampler[Any]] = field(default=_by_count, repr=False)
+    sampler: Callable[["Job"], Sampler[Any]] = field(default=_sampled, repr=False)
     evaluate: Callable[["Job", nn.Module, str, Sequence[int], Any], Evaluation] = field(default=_in_blocks, repr=False)
     lines: Callable[[Any, Any], Iterator[str]] | None = field(default=None, repr=False)
     joined: Callable[["Job", nn.Module, Sequence["Trained"]], Any] = field(

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from saccade.data import load
-from saccade.data.dataset import no_such_data
+from saccade.data import open_rows
 from saccade.data.layouts.daquar import daquar
 from saccade.data.layouts.easy_vqa import easy_vqa
 from saccade.data.layouts.vqa import vqa
@@ -51,19 +50,19 @@ def open_corpus(
         >>> open_corpus("scenes").size("test")
         2000
     """
-    names = names or SplitNames()
     if known:
         refuse_features(data, BUILTIN)
     if data in BUILTIN:
-        names.refuse(data)
         refuse_size(data, size)
-        return Scenes(*things, seed)
     gallery = Gallery(data, known)
-    rows = load(
+    corpus: Corpus = open_rows(
         data,
+        {"scenes": lambda: Scenes(*things, seed)},
         columns(gallery),
+        lambda rows: Questions(rows, gallery, fitted(rows, gallery, size)),
         names,
         objects,
+        holds=_HOLDS,
         first=(easy_vqa, vqa, daquar),
         blank=blank(gallery),
         what="questions",
@@ -72,9 +71,7 @@ def open_corpus(
         whole=["questions"],
         held=gallery.held,
     )
-    if rows is None:
-        raise no_such_data(data, BUILTIN, holds=_HOLDS)
-    return Questions(rows, gallery, fitted(rows, gallery, size))
+    return corpus
 
 
 _HOLDS = "lines of images, questions and answers (train.tsv or questions.tsv), easy-VQA, DAQUAR or VQA"
