@@ -34,7 +34,7 @@ class Predictor(ABC):
     """From several models to one. Default: the mean of their probabilities."""
 
     predicted: ClassVar[int] = 8_000
-    """Size of the samples that are predicted together, padding included."""
+    """Size of a batch of predictions, padding included."""
 
     def loss(self, model: nn.Module, batch: Any) -> Loss:
         """Return the loss of a training batch.
@@ -55,9 +55,9 @@ class Predictor(ABC):
         return in_batches([sample.size for sample in samples], self.predicted, work)
 
     def predictions(self, model: nn.Module, batch: Any) -> Sequence[Any]:
-        """Return a prediction of each row of a batch, whose first field is the model's input.
+        """Return a prediction of each row of a batch.
 
-        Default: the number of the most probable class.
+        The first field of the batch is the input of the model. Default: the number of the most probable class.
         """
         return model(batch[0]).argmax(-1).tolist()  # type: ignore[no-any-return]
 
@@ -91,9 +91,10 @@ class Predictor(ABC):
         raise NotImplementedError
 
     def weights(self, model: nn.Module, item: Any) -> Tensor | None:
-        """Return the attention of an input, `(queries, keys)` on the CPU, or None without attention.
+        """Return the attention of an input.
 
-        It is the mean of the heads of the last attention, and of the members of an ensemble.
+        It is `(queries, keys)` on the CPU, or None without attention. It is the mean over
+        the heads of the last attention, and over the members of an ensemble.
         """
         means, device = list[Tensor](), next(model.parameters()).device
         for member in getattr(model, "members", [model]):

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["AsTraining", "Codec", "Hard", "Job", "Task"]
 
 AT_ONCE = 256
-"""Examples of a split that are measured together."""
+"""Examples of a block of an evaluation."""
 
 
 class Hard(NamedTuple):
@@ -52,7 +52,10 @@ class Hard(NamedTuple):
 
 @dataclass(frozen=True)
 class AsTraining:
-    """Data with one of its splits as the training split, whose examples have targets as tensors."""
+    """Data with any of its splits as the training split.
+
+    Examples of training have their targets as tensors.
+    """
 
     data: Any
     split: str
@@ -65,7 +68,7 @@ class AsTraining:
 
 
 class Codec(Protocol):
-    """Examples as tensors, for a run's options: learned from a training split, and saved."""
+    """From examples to tensors: learned from a training split, and saved."""
 
     @property
     def options(self) -> Any:
@@ -83,10 +86,10 @@ class Codec(Protocol):
         """Read the codec of a run."""
 
     def encode(self, examples: Sequence[Any], split: str) -> list[Any]:
-        """Return a sample of each example. A sample has `size` and `order` (`tasks.batches.Sized`)."""
+        """Return a sample (`tasks.batches.Sized`) of each example."""
 
     def collate(self, samples: Sequence[Any], step: int | None = None) -> Any:
-        """Return a batch with `to(device)`, with the random changes of a training step if there is one."""
+        """Return a batch with `to(device)`, augmented if there is a training step."""
 
     def build(self, model: Any) -> nn.Module:
         """Return a freshly initialized model of a class."""
@@ -184,11 +187,11 @@ class Task:
         return recipe(self, model, data)
 
     def suited(self, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
-        """Return the recipe for data that are not built in."""
+        """Return the recipe for data of the user."""
         return self.suit(self, model, given, objects)
 
     def rows(self, model: str, given: Mapping[str, Any], objects: Any) -> Lazy[Any]:
-        """Return the data for `suit`, by the options that are given and the defaults of all others."""
+        """Return the data for `suit`, by these options and defaults."""
         return self._opened(options_class(self, model, checked=False)(**given), objects)
 
     def prepare(self, options: Any, objects: Any = None) -> "Job":
@@ -215,7 +218,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Job:
-    """A task with a run's codec, which has its options, and its data."""
+    """A task with the codec, the options and the data of a run."""
 
     task: Task
     codec: Any
@@ -242,7 +245,7 @@ class Job:
 
     @property
     def headline(self) -> str:
-        """Metric by which checkpoints are compared."""
+        """Metric that compares checkpoints."""
         headline = self.task.headline
         return headline if isinstance(headline, str) else headline(self.settings)
 
@@ -264,7 +267,7 @@ class Job:
 
     @property
     def at_once(self) -> int:
-        """Number of examples of a split that are in memory together."""
+        """Number of examples in memory at once."""
         return self.task.at_once or AT_ONCE
 
     @property
@@ -332,7 +335,7 @@ class Job:
         return [Hard(loss, example, answer) for (loss, _), example, answer in rows]
 
     def _named(self, split: str, index: int) -> Example:
-        """Return an example whose text names the image that it is about too."""
+        """Return an example with the name of its image before its text."""
         example = self.example(split, index)
         about_file = example.file is not None and self.inputs == "lines"
         return example._replace(text=f"{split}-{index} {example.text}") if about_file else example

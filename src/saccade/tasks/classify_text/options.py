@@ -61,7 +61,7 @@ class Options(TextOptions):
     """Fewest occurrences of a word of the vocabulary in the training split."""
 
     vectors: str | None = field(default=None, metadata=PATH)
-    """File of initial word vectors in the text format of GloVe or word2vec, perhaps gzipped."""
+    """File of initial word vectors: text of GloVe or word2vec, perhaps gzipped."""
 
     freeze_vectors: bool = False
     """Do not train the word vectors of the file."""
@@ -70,7 +70,7 @@ class Options(TextOptions):
     """Remove HTML: tags become spaces, and entities such as &amp; their characters."""
 
     label_smoothing: float = 0.0
-    """Probability that is spread evenly over all labels."""
+    """Probability spread evenly over all labels."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -17,7 +17,7 @@ class Request(NoOptions):
     """
 
     nbest: int = 1
-    """Classes per input, most probable first, each with its probability on its own line."""
+    """Classes per input, each with its probability on its own line."""
 
     def __post_init__(self) -> None:
         if self.nbest < 1:

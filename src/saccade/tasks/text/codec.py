@@ -88,7 +88,10 @@ class TextCodec:
 
     @classmethod
     def fit(cls, data: Any, options: Any) -> tuple[Self, Iterable[str]]:
-        """Learn the most frequent words between spaces, and all labels, from the training split or a sample of it."""
+        """Learn the most frequent words between spaces, and all labels.
+
+        They come from the training split, or a sample of it.
+        """
         examples = training_sample(data, cls.endless, cls.learned)
         words = SpacedWords.learn((example.text for example in examples), options.vocabulary_size)
         codec = cls((), words, options=options)
@@ -190,7 +193,7 @@ class TextCodec:
 
     @property
     def limit(self) -> str:
-        """The longest text that is read, for messages."""
+        """The greatest length of a text, for messages."""
         return f"{self.options.max_length} words (--max-length), and later words are not read"
 
 
