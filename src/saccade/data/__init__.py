@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from saccade.data.columns import Column, read_columns
 from saccade.data.dataset import data_path, no_such_data
 from saccade.data.files import ENDS, open_tables
+from saccade.data.labels import check_labels
 from saccade.data.objects import OBJECTS
 from saccade.data.rows import HELD, Blank, Examples, Rows, rows_of
 from saccade.data.splits import SplitNames
@@ -54,6 +55,7 @@ def load(
     ends: Sequence[str] = ENDS,
     whole: Sequence[str] = (),
     held: tuple[int, int] = HELD,
+    check: Callable[[Row], None] | None = None,
 ) -> Rows[Row] | None:
     """Return the rows of a path or of Python objects, in three splits.
 
@@ -72,6 +74,7 @@ def load(
         key: the part of a row whose hash decides its split, if that is missing; None: the first column.
         ends, whole: the names of tables in a folder, see `saccade.data.files.open_tables`.
         held: one in so many different keys is held out for a missing split, and at most so many.
+        check: raises ValueError for a wrong row.
 
     Returns:
         Rows with the columns' names; None if there are no data at the path.
@@ -97,7 +100,10 @@ def load(
 
     def values(row: Any, labels: Any) -> Row:
         inner = row.get(nested) if nested and isinstance(row, Mapping) else None
-        return read_columns(columns, row if inner is None else inner, labels)
+        cells = read_columns(columns, row if inner is None else inner, labels)
+        if check is not None:
+            check(cells)
+        return cells
 
     place = "data" if data == OBJECTS else str(data)
     return rows_of(tables, values, key or itemgetter(columns[0].name), names, blank, place=place, what=what, held=held)
@@ -111,6 +117,7 @@ def open_rows(
     names: SplitNames | None = None,
     objects: Any = None,
     *,
+    labels: Callable[[Row], Sequence[str]] | None = None,
     forms: str = "folder or file",
     holds: str | None = None,
     **settings: Any,
@@ -122,6 +129,7 @@ def open_rows(
         builtin: built-in data sets.
         columns, names, objects: as for `load`.
         dataset: from rows to a data set.
+        labels: from a row to its labels, which `saccade.data.labels.check_labels` then checks.
         forms, holds: of data, for messages: see `saccade.data.dataset.no_such_data`.
         settings: further arguments of `load`.
 
@@ -144,4 +152,6 @@ def open_rows(
     if rows is None:
         names.check("train", data)
         raise no_such_data(data, builtin, forms, holds)
+    if labels is not None:
+        check_labels(rows, labels, "data" if data == OBJECTS else data, settings.get("what", "examples"))
     return dataset(rows)

@@ -12,7 +12,18 @@ from saccade.data.cleaning import composed
 from saccade.data.dataset import joined
 from saccade.errors import ArgumentError
 
-__all__ = ["Column", "Listed", "check_once", "file_name", "find_columns", "label", "label_of", "read_columns", "text"]
+__all__ = [
+    "Column",
+    "Listed",
+    "check_once",
+    "file_name",
+    "find_columns",
+    "label",
+    "label_of",
+    "read_columns",
+    "text",
+    "words",
+]
 
 
 class Listed(str):
@@ -44,6 +55,17 @@ def label(cell: Any) -> str:
     if not (name := " ".join(text(cell).split())):
         raise ValueError("expected a label, got a blank one")
     return name
+
+
+def words(cell: Any) -> str:
+    """Return a text, or the words of a list or an array, with single spaces between.
+
+    >>> words(["Ada", "lives"]), words(" Ada  lives ")
+    ('Ada lives', 'Ada lives')
+    """
+    if isinstance(cell, list | tuple | np.ndarray):
+        cell = " ".join(text(part.item() if isinstance(part, np.generic) else part) for part in cell)
+    return " ".join(text(cell).split())
 
 
 def file_name(cell: Any) -> str:
