@@ -62,7 +62,7 @@ class Options:
     """Dropout of embeddings, annotations and readout, the same for a whole sentence."""
 
     def __post_init__(self) -> None:
-        """Refuse sizes of nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         even(self, "hidden_dim", _WIDEST)
         in_ranges(self, (("embedding_dim", 1, _WIDEST),))
         below_one(self, "dropout")

@@ -48,7 +48,7 @@ class Estimator(Protocol):
 
 
 def check_estimator(options: Estimator) -> None:
-    """Refuse what means nothing, naming the option as it is typed.
+    """Reject invalid options.
 
     Raises:
         ArgumentError: if something does.

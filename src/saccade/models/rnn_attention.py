@@ -30,7 +30,7 @@ class Options(classifier.Options, Pool):
     """Units of both directions together. It must be even."""
 
     def __post_init__(self) -> None:
-        """Refuse what any part refuses."""
+        """Reject invalid options."""
         classifier.Options.__post_init__(self)
         Pool.__post_init__(self)
         even(self, "hidden_dim")
@@ -49,7 +49,7 @@ class RNNAttention(Pooled):
     et al. a GRU and this score.
 
     Args:
-        size: number of words, from 0 (padding) on.
+        size: size of the vocabulary, with padding (id 0).
         classes: number of classes.
         options: the sizes.
 

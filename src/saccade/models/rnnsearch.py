@@ -32,7 +32,7 @@ class Options(recurrent.Options, hard.TextOptions):
     """
 
     def __post_init__(self) -> None:
-        """Refuse what either refuses."""
+        """Reject invalid options."""
         recurrent.Options.__post_init__(self)
         hard.TextOptions.__post_init__(self)
 
@@ -76,10 +76,10 @@ class RNNSearch(hard.Reader[Padded, State]):
     \(U h_j\) are prepared once a sentence.
 
     Args:
-        source_size: number of source tokens, from 0 (padding) on.
-        target_size: number of target tokens.
+        source_size: size of the source vocabulary, with padding (id 0).
+        target_size: size of the target vocabulary.
         options: the sizes.
-        joint: whether both sides have one vocabulary, and so one embedding.
+        joint: whether both sides share one vocabulary and its embedding.
 
     Example:
         >>> model = RNNSearch(11, 7, Options(hidden_dim=8, embedding_dim=4))
@@ -88,7 +88,7 @@ class RNNSearch(hard.Reader[Padded, State]):
         torch.Size([2, 6, 7])
 
     Source:
-        Bahdanau, Cho, Bengio 2015, Eq. 5, 6 and appendix A; what is otherwise is in docs/models.md.
+        Bahdanau, Cho, Bengio 2015, Eq. 5, 6 and appendix A; docs/models.md lists the differences.
     """
 
     Options: TypeAlias = Options

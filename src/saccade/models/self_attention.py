@@ -53,7 +53,7 @@ class Options(classifier.Options, transformer.Options):
     depends on the other texts."""
 
     def __post_init__(self) -> None:
-        """Refuse what any part refuses."""
+        """Reject invalid options."""
         classifier.Options.__post_init__(self)
         transformer.Options.__post_init__(self)
         Pool(queries=self.queries)
@@ -83,7 +83,7 @@ class SelfAttention(Pooled):
     \(v^\top \tanh(W h_j + q)\).
 
     Args:
-        size: number of words, from 0 (padding) on.
+        size: size of the vocabulary, with padding (id 0).
         classes: number of classes.
         options: the sizes.
 

@@ -71,7 +71,7 @@ class Seq2Seq(nn.Module, ABC, Generic[X, S]):
         """Read the sources of a batch.
 
         Args:
-            source: as the model takes it: `Padded` token ids or frames; what padding holds changes nothing.
+            source: as the model takes it: `Padded` token ids or frames; padding may hold anything.
 
         Returns:
             The state before the first target token, one row an example; `select` reorders and repeats its rows.

@@ -29,7 +29,7 @@ class Options(answerer.Options):
     """Hidden units of the classifier."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         super().__post_init__()
         in_ranges(self, (("classifier_dim", 1, 1 << 16),))
 
@@ -47,9 +47,9 @@ class ShowAndAnswer(Answerer):
     It is standardized over the batch in training, and by running means outside of it (`Standardized`).
 
     Args:
-        encoder: what sees: a `saccade.models.image_encoder.ImageEncoder`, or a `FeatureEncoder`.
-        words: how many there are, from 0 (padding) on.
-        classes: answers.
+        encoder: of images, a `saccade.models.image_encoder.ImageEncoder` or a `FeatureEncoder`.
+        words: size of the vocabulary, with padding (id 0).
+        classes: number of answers.
         options: the sizes.
 
     Example:

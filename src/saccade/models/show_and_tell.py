@@ -34,8 +34,8 @@ class ShowAndTell(Seq2Seq[Visual, State]):
     that may be said.
 
     Args:
-        encoder: what sees: a `saccade.models.image_encoder.ImageEncoder`, or a `FeatureEncoder`.
-        target_size: number of tokens, from 0 (padding) on.
+        encoder: of images, a `saccade.models.image_encoder.ImageEncoder` or a `FeatureEncoder`.
+        target_size: size of the vocabulary, with padding (id 0).
         options: the sizes.
 
     Example:
@@ -46,7 +46,7 @@ class ShowAndTell(Seq2Seq[Visual, State]):
         torch.Size([2, 7, 9])
 
     Source:
-        Vinyals et al. 2015, Eq. 4 to 12; what is otherwise is in docs/caption.md.
+        Vinyals et al. 2015, Eq. 4 to 12; docs/caption.md lists the differences.
     """
 
     Options: TypeAlias = Options

@@ -35,7 +35,7 @@ class Options(weighing.Options, show_and_answer.Options):
     """Attention maps over the cells."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         show_and_answer.Options.__post_init__(self)
         weighing.Options.__post_init__(self)
         in_ranges(self, (("glimpses", 1, 64),))
@@ -66,9 +66,9 @@ class ShowAskAttendAndAnswer(Answerer):
     | sizes | 1024 units, dropout of a half | 128 or 256, `--dropout` | data are smaller |
 
     Args:
-        encoder: what sees: a `saccade.models.image_encoder.ImageEncoder`, or a `FeatureEncoder`.
-        words: how many there are, from 0 (padding) on.
-        classes: answers.
+        encoder: of images, a `saccade.models.image_encoder.ImageEncoder` or a `FeatureEncoder`.
+        words: size of the vocabulary, with padding (id 0).
+        classes: number of answers.
         options: the sizes.
 
     Example:

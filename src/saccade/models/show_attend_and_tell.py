@@ -45,7 +45,7 @@ class Options(captioning.Options, weighing.Options, hard.TextOptions):
     has 1."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         captioning.Options.__post_init__(self)
         in_ranges(self, (("attention_dim", 1, 1 << 20),))
         weighing.Options.__post_init__(self)
@@ -84,8 +84,8 @@ class ShowAttendAndTell(hard.Reader[Visual, State]):
     .. math:: \lambda \sum_i \Big(1 - \sum_t \alpha_{ti}\Big)^2
 
     Args:
-        encoder: what sees: a `saccade.models.image_encoder.ImageEncoder`, or a `FeatureEncoder`.
-        target_size: number of tokens, from 0 (padding) on.
+        encoder: of images, a `saccade.models.image_encoder.ImageEncoder` or a `FeatureEncoder`.
+        target_size: size of the vocabulary, with padding (id 0).
         options: the sizes.
 
     Example:
@@ -96,7 +96,7 @@ class ShowAttendAndTell(hard.Reader[Visual, State]):
         torch.Size([2, 7, 9])
 
     Source:
-        Xu et al. 2015, Eq. 1 to 14; what is otherwise is in docs/caption.md.
+        Xu et al. 2015, Eq. 1 to 14; docs/caption.md lists the differences.
     """
 
     Options: TypeAlias = Options

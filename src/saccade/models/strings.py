@@ -12,13 +12,13 @@ from torch.nn import functional as F
 
 from saccade.models.reinforce import to_come
 
-__all__ = ["NOTHING", "Rewards", "likeliest", "rewards", "said"]
+__all__ = ["NOTHING", "Rewards", "likeliest", "rewards", "symbol_logits"]
 
 NOTHING = -1
 """What stands behind the end of a string."""
 
 
-def said(logits: Tensor, longest: int) -> Tensor:
+def symbol_logits(logits: Tensor, longest: int) -> Tensor:
     """Return the logits of symbols, each after the last of the glimpses that belong to it.
 
     Args:
@@ -29,7 +29,7 @@ def said(logits: Tensor, longest: int) -> Tensor:
         `(batch, rollouts, longest, classes)`.
 
     Example:
-        >>> said(torch.arange(6.0).view(1, 1, 6, 1), longest=2).flatten()
+        >>> symbol_logits(torch.arange(6.0).view(1, 1, 6, 1), longest=2).flatten()
         tensor([2., 5.])
     """
     each = logits.shape[2] // longest

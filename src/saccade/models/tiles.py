@@ -37,7 +37,7 @@ class Tiling(ram.Sizes):
     """Features of a tile's key."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         super().__post_init__()
         in_ranges(self, (("thumbnail", 0, 64), ("key_dim", 1, 1 << 16)))
         if self.thumbnail > self.patch:
@@ -59,7 +59,7 @@ class Options(Tiling, ram.Chooser):
     """Tiles of topk. It needs no --baseline, --samples or --entropy-bonus."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         super().__post_init__()
         in_ranges(self, (("k", 1, 1 << 16),))
         if self.read != "topk" and self.k != 4:

@@ -72,7 +72,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "learning_rate": 2e-3,
     },
 }
-"""What suits each data set."""
+"""Recipes of the data sets."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +109,7 @@ class Options(mixture.Options):
     """Score of queries and keys in each head."""
 
     def __post_init__(self) -> None:
-        """Refuse sizes of nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         mixture.Options.__post_init__(self)
         in_ranges(self, _SIZES)
         for field in fields(self):
@@ -169,10 +169,10 @@ class Transformer(Seq2Seq[Any, State]):
     output matrix is the embedding of the target.
 
     Args:
-        source_size: number of source tokens, from 0 (padding) on.
-        target_size: number of target tokens.
+        source_size: size of the source vocabulary, with padding (id 0).
+        target_size: size of the target vocabulary.
         options: the sizes.
-        joint: whether both sides have one vocabulary, and so one embedding.
+        joint: whether both sides share one vocabulary and its embedding.
 
     Example:
         >>> from saccade.models.padded import Padded
@@ -182,7 +182,7 @@ class Transformer(Seq2Seq[Any, State]):
         torch.Size([2, 6, 7])
 
     Source:
-        Vaswani et al. 2017, section 3; what is otherwise is in docs/models.md.
+        Vaswani et al. 2017, section 3; docs/models.md lists the differences.
     """
 
     Options: TypeAlias = Options

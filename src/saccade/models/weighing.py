@@ -31,7 +31,7 @@ class Options(hard.Options):
     """Normalizer of the scores. Sparsemax and entmax make most weights exactly 0."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         super().__post_init__()
         check_normalizer(self.normalizer)
 

@@ -37,7 +37,7 @@ class Options:
     """Units of each hidden layer."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         in_ranges(self, _SIZES)
 
 

@@ -98,8 +98,8 @@ def embeddings(source_size: int, target_size: int, dim: int, *, joint: bool) -> 
     """Return the embeddings of both sides: one and the same where both sides have one vocabulary.
 
     Args:
-        source_size: number of source tokens, from 0 (padding) on.
-        target_size: number of target tokens.
+        source_size: size of the source vocabulary, with padding (id 0).
+        target_size: size of the target vocabulary.
         dim: features of each.
         joint: whether a token id means the same on both sides.
 
