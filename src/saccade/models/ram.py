@@ -56,7 +56,7 @@ class Sizes:
     """Recurrent layer: rectified units or an LSTM."""
 
     combine: Literal["add", "multiply"] = "add"
-    """Combination of the features of a patch and of its location."""
+    """Sum or product of the features of a patch and of its location."""
 
     earlier_loss: float = 0.0
     """Weight of the mean loss of predictions after earlier glimpses."""
@@ -68,10 +68,8 @@ class Sizes:
             raise ArgumentError(f"--earlier-loss: expected a number from 0 to 100, got {self.earlier_loss}")
         if self.scales > 1 and self.patch % 2:
             raise ArgumentError(f"--patch: expected an even number where --scales is {self.scales}, got {self.patch}")
-        if (largest := LARGEST >> (self.scales - 1)) < self.patch:
-            raise ArgumentError(
-                f"--patch: expected at most {largest} where --scales is {self.scales}, got {self.patch}"
-            )
+        if (limit := LARGEST >> (self.scales - 1)) < self.patch:
+            raise ArgumentError(f"--patch: expected at most {limit} where --scales is {self.scales}, got {self.patch}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +115,7 @@ class Options(Chooser):
 
     last_deviation: float = 0.05
     """Final standard deviation, also for predictions.
-    It is constant if the learning rate does not decay."""
+    If the learning rate does not decay, the deviation is constant."""
 
     learn_deviation: bool = False
     """Learn the deviation, initialized with --deviation.

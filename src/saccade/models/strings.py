@@ -50,7 +50,7 @@ class Rewards(NamedTuple):
 
 
 def rewards(logits: Tensor, labels: Tensor, kind: Literal["right", "probability"] = "right") -> Rewards:
-    r"""Return the rewards of symbols: 1 if it and all symbols before are correct.
+    r"""Return the rewards of symbols: 1 if all symbols so far are correct.
 
     .. math:: R_s = \sum_{j \ge s} \prod_{i \le j} [\hat y_i = y_i]
 

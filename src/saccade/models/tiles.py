@@ -73,15 +73,15 @@ _DEFAULT, _SOFT = Options(), Tiling()
 
 
 class Tiles(ram.Ram):
-    r"""RAM with hard attention over tiles, by thumbnails of all tiles.
+    r"""Hard attention over tiles: thumbnails of all tiles choose the next tile.
 
     .. math::
         \pi(j \mid h_t) = \operatorname{softmax}_j \Big(\frac{(W_q h_t + b) \cdot W_k k_j}{\sqrt{d}}\Big) \qquad
         j_t \sim \pi(\cdot \mid h_{t-1}) \qquad h_t = \operatorname{relu}(W_h h_{t-1} + W_g g(x_{j_t}, \ell_{j_t}) + b)
 
     with the key k of tile j from a small network over its thumbnail and the location of its centre. The value g, a
-    `Glimpse`, is a lazy value of `attend`: only tiles that are read are encoded. REINFORCE trains all samples as in
-    `Ram`, and here the first tile is a sample too. Tiles have a fixed size in pixels, so their number depends on the
+    `Glimpse`, is a lazy value of `attend`: only tiles that are read are encoded. REINFORCE trains the policy as in
+    `Ram`, but here the first tile is a sample too. Tiles have a fixed size in pixels, so their number depends on the
     image, and the parameters do not.
 
     Args:
@@ -215,7 +215,7 @@ def _over_steps(records: list[AuxOutput], name: str) -> Tensor:
 
 
 class SoftTiles(Tiles):
-    r"""RAM with soft attention over tiles. It encodes all tiles and reads their mean.
+    r"""Soft attention over tiles: all tiles are encoded, and a glimpse is their mean.
 
     .. math:: h_t = \operatorname{relu}\Big(W_h h_{t-1} + W_g \sum_j \pi(j \mid h_{t-1})\, g(x_j, \ell_j) + b\Big)
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade._definitions.checks import in_ranges
-from saccade.models.ram import RECIPES as EYES
+from saccade.models.ram import RECIPES as AGENTS
 from saccade.models.ram import Path
 
 __all__ = ["Options", "Whole", "pooled_by_products"]
@@ -46,7 +46,7 @@ _SCHEDULE = ("learning_rate", "warmup_steps", "schedule", "final_rate", "clip", 
 _STEPS = ("checkpoint_steps", "schedule_steps", "max_steps", "batch_size", "shift")
 RECIPES: dict[str, dict[str, Any]] = {
     name: {key: recipe[key] for key in (*_SCHEDULE, *_STEPS) if key in recipe} | {"learning_rate": 1e-3}
-    for name, recipe in EYES.items()
+    for name, recipe in AGENTS.items()
 }
 """Recipes of the data sets, with the schedules of agents."""
 
