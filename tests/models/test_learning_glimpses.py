@@ -13,7 +13,7 @@ from saccade.models import dram, ram, ram_grid, tiles, whole
 from saccade.models.dram import Dram
 from saccade.models.ram import Ram
 from saccade.models.ram_grid import RamGrid
-from saccade.models.strings import said
+from saccade.models.strings import symbol_logits
 from saccade.models.tiles import SoftTiles, Tiles
 from saccade.models.whole import Whole
 from saccade.tasks.glimpse.spelling import Spelling
@@ -99,5 +99,7 @@ def strings_that_are_right(seed):
     model = train(Dram(1, 3, options, 2), draw, 250)
     rows = [data.example("test", index) for index in range(20)]
     with torch.inference_mode():
-        shares = said(model.look(pixels(torch.stack([row.image for row in rows])), 1).logits, 2)[:, 0].softmax(-1)
+        shares = symbol_logits(model.look(pixels(torch.stack([row.image for row in rows])), 1).logits, 2)[:, 0].softmax(
+            -1
+        )
     return sum(row.label == label for row, label in zip(rows, spelling.found(shares), strict=True)) / len(rows)
