@@ -28,7 +28,7 @@ def test_a_text_is_cut_to_what_a_model_takes(text, ids, whole):
 @pytest.mark.parametrize(("text", "blank"), [("", True), (" \u3000\t", True), ("\ufeff", False), ("a", False)])
 def test_a_text_without_letters_is_blank(text, blank):
     [source] = encode_sources([text], LETTERS, 5)
-    assert source.blank == blank
+    assert (Pairs(LETTERS, LETTERS, 5).size(source) == 0) == blank
 
 
 def test_lines_are_numbered_from_the_first():

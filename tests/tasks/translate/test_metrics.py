@@ -5,7 +5,6 @@ from saccade.tasks.translate.metrics import (
     chrf,
     exact_match,
     headline,
-    in_place,
     length,
     length_groups,
     length_unit,
@@ -66,11 +65,6 @@ def test_headlines():
     assert score(["a"], ["a"], "dates", None) == 1 and score(OUTPUTS, OUTPUTS, "x.tsv", "en")["score"] == pytest.approx(
         100
     )
-
-
-def test_the_words_at_their_places():
-    assert in_place(["a b c", "x"], ["a c b", "x"]) == 0.5
-    assert in_place(["a b c d"], ["a b"]) == 1 and in_place([""], ["a b"]) == 0 and in_place([], []) == 0
 
 
 def test_all_that_is_measured_of_files_and_of_dates():
