@@ -107,7 +107,7 @@ def measured(task: Job, model: nn.Module, pairs: Sequence[Pair], seed: int) -> d
 
 
 def in_place(outputs: Sequence[str], references: Sequence[str]) -> float:
-    """Return the fraction of words that are right at their position.
+    """Fraction of the references' words at the same position in the outputs.
 
     Unlike exact match it does not fall with the number of items in a list.
 
