@@ -19,8 +19,7 @@ from saccade.data.columns import text
 from saccade.data.objects import array_of
 from saccade.data.tables import number_of
 from saccade.errors import ArgumentError
-from saccade.tasks.audio.headers import HEADER, missing_bytes
-from saccade.tasks.audio.recordings import RATES, Audio, leveled, read_whole, resample
+from saccade.tasks.audio.recordings import RATES, Audio, leveled, missing_bytes, read_whole, resample
 from saccade.tasks.transcribe.data.corpus import Recording
 
 __all__ = ["BLANK", "RATE", "Recordings", "check_rate", "columns"]
@@ -255,11 +254,8 @@ def _check(path: Path, where: str) -> None:
     if not stat.S_ISREG(status.st_mode) or not status.st_size:
         got = "an empty one" if stat.S_ISREG(status.st_mode) else "a folder or device"
         raise ArgumentError(f"{where}: expected a sound file, got {got} at {path}")
-    if path.suffix.lower() == ".wav":
-        with path.open("rb") as file:
-            lost = missing_bytes(file.read(HEADER), status.st_size)
-        if lost:
-            raise ArgumentError(f"{where}: expected a whole sound file, got {path}, cut short by {lost} bytes")
+    if path.suffix.lower() == ".wav" and (lost := missing_bytes(path)):
+        raise ArgumentError(f"{where}: expected a whole sound file, got {path}, cut short by {lost} bytes")
 
 
 def _floats(samples: np.ndarray) -> Tensor:
