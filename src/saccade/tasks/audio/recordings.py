@@ -8,6 +8,7 @@ Source:
 
 import io
 import math
+import os
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -155,7 +156,7 @@ def missing_bytes(path: Path) -> int:
     """Return how many bytes of sound a file lacks by its header, 0 if that cannot be read."""
     soundfile = _soundfile()
     try:
-        with soundfile.SoundFile(path) as file:
+        with soundfile.SoundFile(os.fsencode(path)) as file:
             return _missing(file)
     except soundfile.SoundFileError:
         return 0
