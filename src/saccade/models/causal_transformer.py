@@ -5,7 +5,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias, cast
+from typing import Any, ClassVar, TypeAlias
 
 from torch import Tensor, nn
 
@@ -99,7 +99,7 @@ class CausalTransformer(Memorizer):
 
     def features(self, steps: Padded) -> Tensor:
         x = add_positions(self.projection(steps.values), 0, self.options)
-        states: Tensor = self.norm(apply_layers(cast("list[Layer]", self.layers), x, masks.Causal(), self.options))
+        states: Tensor = self.norm(apply_layers(self.layers, x, masks.Causal(), self.options))
         return states
 
     def attended(self, records: Sequence[tuple[str, AuxOutput]]) -> Mapping[str, Tensor]:

@@ -6,7 +6,7 @@ Self-attentive Sentence Embedding", https://arxiv.org/abs/1703.03130.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias, cast
+from typing import Any, ClassVar, TypeAlias
 
 from torch import Tensor, nn
 
@@ -15,7 +15,7 @@ from saccade.errors import ArgumentError
 from saccade.models import classifier, transformer
 from saccade.models.classifier import Pool, Pooled
 from saccade.models.padded import Padded
-from saccade.models.transformer import Layer, add_positions, apply_layers, layers_of
+from saccade.models.transformer import add_positions, apply_layers, layers_of
 from saccade.nn.experts import Routing
 
 __all__ = ["Options", "SelfAttention"]
@@ -114,7 +114,7 @@ class SelfAttention(Pooled):
     def features(self, source: Padded) -> Tensor:
         x = add_positions(self.projection(self.words(source.values)), 0, self.options)
         within = masks.Lengths(source.lengths[:, None])
-        features: Tensor = self.norm(apply_layers(cast("list[Layer]", self.layers), x, within, self.options))
+        features: Tensor = self.norm(apply_layers(self.layers, x, within, self.options))
         return features
 
     def layers_attended(self, records: Sequence[tuple[str, AuxOutput]]) -> list[Tensor]:

@@ -211,7 +211,7 @@ class Transformer(Seq2Seq[Any, State]):
 
     def begin(self, x: Tensor, within: masks.Mask | None) -> State:
         """Encode embedded sources `(batch, length, hidden_dim)`."""
-        x = apply_layers(cast("Iterable[Layer]", self.encoder), x, within, self.options)
+        x = apply_layers(self.encoder, x, within, self.options)
         x, decoder = self.encoder_norm(x), cast("Iterable[Layer]", self.decoder)
         pairs = [(layer.attention.remember(x[:, :0]), layer.remember(x, within)) for layer in decoder]
         return State(tuple(target for target, _ in pairs), tuple(source for _, source in pairs))
@@ -346,7 +346,7 @@ def layers_of(options: Options, *, attends: bool, routing: Routing = "tokens") -
     return nn.ModuleList(Layer(options, attends=attends, experts=experts, routing=routing) for experts in mixtures)
 
 
-def apply_layers(layers: Iterable[Layer], x: Tensor, mask: masks.Mask | None, options: Options) -> Tensor:
+def apply_layers(layers: Iterable[Any], x: Tensor, mask: masks.Mask | None, options: Options) -> Tensor:
     """Apply layers of self-attention, without the last normalization.
 
     Args:
