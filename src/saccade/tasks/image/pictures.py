@@ -24,7 +24,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks.batches import Cache
 from saccade.tasks.image.dataset import HELD_OUT
 from saccade.tasks.image.images import SUFFIXES, encode_png, read_image
-from saccade.tasks.image.places import Images, Place, read_place
+from saccade.tasks.image.places import Images, Place
 
 __all__ = ["Gallery", "Illustrated", "Known", "Picture", "Source", "check_size", "fitted", "source_of"]
 
@@ -69,7 +69,7 @@ class Picture:
         if isinstance(source, Path):
             return read_image(source, str(source), channels=3, size=size)
         if isinstance(source, Place):
-            return read_image(io.BytesIO(read_place(source)), source.told, channels=3, size=size)
+            return read_image(io.BytesIO(source.read()), source.told, channels=3, size=size)
         assert source is not None, "an image of features is not read"
         data = encode_png(source) if isinstance(source, Tensor) else bytes(source)
         return read_image(io.BytesIO(data), self.name, channels=3, size=size)
