@@ -1,7 +1,7 @@
 """Labelled images in three splits."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -108,30 +108,29 @@ def pixels(images: Tensor) -> Tensor:
     return images.float() / 255
 
 
-def statistics(data: Any) -> tuple[list[float], list[float]]:
+def statistics(image: Callable[[int], Tensor], size: int | None) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return the mean and the standard deviation of each channel over training images in [0, 1].
 
-    They are of 500 to 1,000 examples, evenly apart, or of the first 1,000 endless ones, and rounded to six digits. A
+    They are of 500 to 1,000 images, evenly apart, or of the first 1,000 endless ones, and rounded to six digits. A
     channel that never changes has a deviation of 1.
 
     Args:
-        data: a data set with a `shape`, whose examples have an `image`.
+        image: from an index to an image, `(channels, height, width)`, uint8.
+        size: number of images, None if they are endless.
 
     Example:
-        >>> rows = [{"image": np.full((1, 8, 8), 51, np.uint8), "label": label} for label in "ab"]
-        >>> statistics(ImageRows(Rows(dict.fromkeys(SPLITS, rows), "")))
-        ([0.2], [1.0])
+        >>> statistics(lambda index: torch.full((1, 8, 8), 51, dtype=torch.uint8), 2)
+        ((0.2,), (1.0,))
     """
-    size = data.size("train")
     indices = spread(_SEEN if size is None else size, _SEEN)
-    total = square = torch.zeros(data.shape[0], dtype=torch.float64)
+    total = square = torch.zeros((), dtype=torch.float64)
     for index in indices:
-        image = data.example("train", index).image.double() / 255
-        total, square = total + image.mean((1, 2)), square + image.square().mean((1, 2))
+        values = image(index).double() / 255
+        total, square = total + values.mean((1, 2)), square + values.square().mean((1, 2))
     mean = total / len(indices)
     variance = (square / len(indices) - mean.square()).clamp(min=0)
     deviation = torch.where(variance > 1e-8, variance.sqrt(), 1.0)
-    return [round(value, 6) for value in mean.tolist()], [round(value, 6) for value in deviation.tolist()]
+    return tuple(round(value, 6) for value in mean.tolist()), tuple(round(value, 6) for value in deviation.tolist())
 
 
 def refuse_size(data: str, size: int | None) -> None:

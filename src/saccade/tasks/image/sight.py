@@ -59,8 +59,11 @@ class Sight:
         """
         if store is not None:
             return cls(dim=store.dim, grid=store.shape)
-        mean, std = statistics(_Images(corpus))
-        return cls(corpus.shape, tuple(mean), tuple(std))
+
+        def image(number: int) -> Tensor:
+            return corpus.example("train", corpus.about("train", number)[0]).image  # type: ignore[no-any-return]
+
+        return cls(corpus.shape, *statistics(image, corpus.images("train")))
 
     def encoder(self, options: Any) -> nn.Module:
         """Return a new encoder by `saccade.models.image_encoder.Options`."""
@@ -117,23 +120,6 @@ class Sight:
         channels, height, width = _whole(content["shape"], 3)
         mean, std = (tuple(map(float, content[name])) for name in ("mean", "std"))
         return cls((channels, height, width), mean, std)
-
-
-@dataclass(frozen=True)
-class _Images:
-    """The images of a data set of texts about them, each once."""
-
-    corpus: Any
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        return self.corpus.shape  # type: ignore[no-any-return]
-
-    def size(self, split: str) -> int | None:
-        return self.corpus.images(split)  # type: ignore[no-any-return]
-
-    def example(self, split: str, index: int) -> Any:
-        return self.corpus.example(split, self.corpus.about(split, index)[0])
 
 
 def visual(

@@ -3,7 +3,6 @@
 import io
 import math
 import os
-from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,12 +25,10 @@ from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.image.dataset import HELD_OUT, Dataset, ImageRows
 from saccade.tasks.image.images import LARGEST, SUFFIXES, read_image
-from saccade.tasks.image.pictures import source_of
+from saccade.tasks.image.pictures import TABLES, source_of
 
-__all__ = ["TABLES", "open_files", "refuse_features"]
+__all__ = ["open_files"]
 
-#: The ends of the names of tables of images in a folder.
-TABLES = (".tsv", ".csv", ".jsonl", ".ndjson")
 _MOST_BYTES = 1 << 30  # of all images in memory
 
 
@@ -83,16 +80,6 @@ def open_files(data: str, size: int | None, objects: Any, names: SplitNames) -> 
     changed = f"{data}: scaled {scaled.changed} of {scaled.files} images to {height} × {width}" * bool(scaled.changed)
     note = "; ".join(filter(None, [rows.note, changed]))
     return ImageRows(replace(rows, note=note), unscaled=scaled.arrays > 0)
-
-
-def refuse_features(data: str, builtin: Collection[str]) -> None:
-    """Reject features of images without a file's name, such as built-in ones, tables and Python objects.
-
-    Raises:
-        ArgumentError: if its images have none.
-    """
-    if data in (OBJECTS, *builtin) or is_arrow(Path(data)):
-        raise ArgumentError(f"--features: expected none for {data}, whose images have no file's name; leave it out")
 
 
 def _folders(path: Path, names: SplitNames, scaled: "_Scaled") -> dict[str, Table] | None:

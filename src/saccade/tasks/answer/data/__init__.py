@@ -2,18 +2,14 @@
 
 from typing import Any
 
-from saccade.data import load
-from saccade.data.dataset import no_such_data
 from saccade.data.layouts.daquar import daquar
 from saccade.data.layouts.easy_vqa import easy_vqa
 from saccade.data.layouts.vqa import vqa
 from saccade.data.splits import SplitNames
 from saccade.tasks.answer.data.corpus import Asked, Corpus, Posed
-from saccade.tasks.answer.data.questions import Questions, blank, columns
+from saccade.tasks.answer.data.questions import COLUMNS, Questions
 from saccade.tasks.answer.data.scenes import Scenes
-from saccade.tasks.image.dataset import refuse_size
-from saccade.tasks.image.pictures import Gallery, Known, fitted, key_of
-from saccade.tasks.image.sources import TABLES, refuse_features
+from saccade.tasks.image.pictures import Known, fitted, open_pictured
 
 __all__ = ["BUILTIN", "Asked", "Corpus", "Posed", "open_corpus"]
 
@@ -51,30 +47,13 @@ def open_corpus(
         >>> open_corpus("scenes").size("test")
         2000
     """
-    names = names or SplitNames()
-    if known:
-        refuse_features(data, BUILTIN)
-    if data in BUILTIN:
-        names.refuse(data)
-        refuse_size(data, size)
+    opened = open_pictured(
+        data, BUILTIN, size, objects, names, known,
+        columns=COLUMNS, layouts=(easy_vqa, vqa, daquar), what="questions", holds=_HOLDS,
+    )  # fmt: skip
+    if opened is None:
         return Scenes(*things, seed)
-    gallery = Gallery(data, known)
-    rows = load(
-        data,
-        columns(gallery),
-        names,
-        objects,
-        first=(easy_vqa, vqa, daquar),
-        blank=blank(gallery),
-        what="questions",
-        key=key_of,
-        ends=TABLES,
-        whole=["questions"],
-        held=gallery.held,
-    )
-    if rows is None:
-        raise no_such_data(data, BUILTIN, holds=_HOLDS)
-    return Questions(rows, gallery, fitted(rows, gallery, size))
+    return Questions(*opened, fitted(*opened, size))
 
 
 _HOLDS = "lines of images, questions and answers (train.tsv or questions.tsv), easy-VQA, DAQUAR or VQA"
