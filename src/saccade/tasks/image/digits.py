@@ -2,19 +2,15 @@
 
 The digits are scikit-learn's: 1,797 of 8 × 8 pixels, scaled to MNIST's 28 × 28. No file is needed.
 
-Image number i of a split on a canvas follows from the numbers of one generator. They are drawn in this order:
+Image number i of a split on a canvas follows from one generator. All choices are equally likely, in this order:
 
-    clutter     generator(seed, "clutter", split, i)
-                1. the digit: in training any of the split, in validation and test number i
-                2. its place on the canvas, in whole pixels
-                3. each piece: a square cut out of any digit of the split, and its place on the canvas
-    row         generator(seed, "row", split, i)
-                1. the number of digits, from the fewest to the most
-                2. the row of pixels where they begin
-                3. each digit from left to right: any of the split; in validation and test the first is number i
-                4. columns on the left of each digit, in order
+    generator(seed, "clutter", split, i)    the digit (in validation and test number i) and its place on the canvas,
+                                            then each piece: its digit, a square of it, and its place
+    generator(seed, "row", split, i)        the number of digits, the row of pixels where they begin, each digit from
+                                            left to right (in validation and test number i first), and the columns on
+                                            their left in order
 
-All choices are equally likely. The brighter pixel of two is seen. Digits of a row do not overlap.
+The brighter pixel of two is seen. Digits of a row do not overlap.
 
 Source:
     Alpaydin, Kaynak 1998, "Optical Recognition of Handwritten Digits", UCI Machine Learning Repository, the test part,
@@ -52,9 +48,6 @@ _MOST, _MOST_PIECES, _MOST_DIGITS = 4096, 1000, 100  # pixels of a canvas's side
 def open_digits() -> ImageRows:
     """Return the digits; a tenth each is held out for validation and test, by their hashes.
 
-    Raises:
-        SaccadeError: if scikit-learn is not installed.
-
     Example:
         >>> data = open_digits()
         >>> data.shape, len(data.labels), data.size("train")
@@ -84,13 +77,7 @@ def open_digits() -> ImageRows:
 
 @dataclass(frozen=True, eq=False)
 class _Canvas(Generated[Example]):
-    """Digits on a canvas: endless to train on, as many as there are digits to validate and test on.
-
-    Args:
-        digits: the digits.
-        canvas: pixels of its height and width.
-        seed: of all draws.
-    """
+    """Digits on a canvas: endless to train on, as many as there are digits to validate and test on."""
 
     digits: ImageRows
     canvas: int = 60
@@ -151,9 +138,6 @@ class Clutter(_Canvas):
         pieces: number of pieces of other digits.
         piece: pixels of their side.
 
-    Raises:
-        ArgumentError: if the digit or a piece has no room, or a piece is larger than a digit.
-
     Example:
         >>> data = Clutter(open_digits(), canvas=60, pieces=4)
         >>> image, label, _ = data.example("test", 3)
@@ -200,9 +184,6 @@ class DigitRow(_Canvas):
         canvas: pixels of its height and width.
         seed: of all draws.
         shortest, longest: numbers of digits.
-
-    Raises:
-        ArgumentError: if so many digits have no room, or their labels have several characters.
 
     Example:
         >>> data = DigitRow(open_digits(), canvas=100)

@@ -38,7 +38,7 @@ _ENDS = (".png", ".jpg", ".jpeg")  # of names that a collection lists without th
 
 T = TypeVar("T")
 Source: TypeAlias = Place | Path | memoryview | Tensor
-"""The place of an image, the bytes of its file, or itself `(channels, height, width)`, uint8."""
+"""The place of an image, the bytes of its file, or `(channels, height, width)`, uint8."""
 Known: TypeAlias = Callable[[str], bool]
 """Whether a store has features of the image of a name."""
 
@@ -71,7 +71,7 @@ class Picture:
         return read_image(io.BytesIO(data), self.name, channels=3, size=size)
 
     def __str__(self) -> str:
-        """Return the name and the size of the file, or a hash of pixels: enough to know the image again."""
+        """Return the name and the size of the file, or a hash of pixels, for fingerprints."""
         source = self.source
         if isinstance(source, Tensor):
             return hashlib.blake2b(source.contiguous().numpy().tobytes(), digest_size=8).hexdigest()
@@ -116,30 +116,24 @@ class Gallery:
                 if self.known(full):
                     return self._add(full, None, bytes_hash(os.fsencode(full)))
                 continue
-            path = self.folder / full
-            if packed:
-                source = packed.get("file")
-            elif not published and "\0" not in full and path.is_file():
+            path, source = self.folder / full, packed.get("file")
+            if not packed and not published and "\0" not in full and path.is_file():
                 source = Place(path, "", path.stat().st_size)
-            else:
+            elif not packed:
                 source = self._images.find(full)
             if source is not None:
                 return self._add(name, source, bytes_hash(os.fsencode(name)))
+        archive = None if self.known else self._images.packed()
+        way_out = f"; {archive} is not looked into: unpack it, or make a .tar of it" if archive else ""
         if not published:
             wanted = "features of it in the store" if self.known else "an image"
-            raise ValueError(f"expected {wanted}, found none: {name}{self._packed}")
+            raise ValueError(f"expected {wanted}, found none: {name}{way_out}")
         if not self.known and not self._images.all():
-            raise ValueError(f"expected images in or below {self.folder}, found none{self._packed}")
+            raise ValueError(f"expected images in or below {self.folder}, found none{way_out}")
         return None
 
-    @cached_property
-    def _packed(self) -> str:
-        """The way out if images may be in an archive that cannot be read by parts."""
-        path = None if self.known else self._images.packed()
-        return "" if path is None else f"; {path} is not looked into: unpack it, or make a .tar of it"
-
     def _add(self, name: str, source: Source | None, key: Any) -> Picture:
-        number, place = len(self.pictures), name if source is None else _place(source, name)
+        number, place = len(self.pictures), name if source is None else _identity(source, name)
         picture = Picture(name or f"image {number + 1}", source, key, number)
         if self._sources.setdefault(place, picture) is picture:
             self.pictures.append(picture)
@@ -147,16 +141,13 @@ class Gallery:
 
 
 class Illustrated(Generic[T]):
-    """Texts about images in three splits.
+    """Texts about images in three splits, each with examples.
 
     Args:
         pictures: all images, by their numbers.
         size: height and width of all images, to which they are scaled and cut; None: there are features of them.
         splits: the number of its image, and the text, of each example.
         note: facts on the data for the user, "" if there are none.
-
-    Raises:
-        ArgumentError: if a split has no examples.
     """
 
     def __init__(
@@ -308,15 +299,16 @@ def check_size(size: int | None) -> None:
 
 
 def source_of(image: Any, folder: Path) -> Path | memoryview | Tensor:
-    """Return the place of an image that a cell holds, or itself.
+    """Return the path of an image in a cell, its bytes, or `(channels, height, width)`, uint8.
 
     Args:
-        image: an array or tensor of one or three channels, uint8 or floats in [0, 1]; an image of Pillow; a path; the
-            bytes of a file; or a mapping with `bytes` or `path`, as `datasets` leaves images packed.
-        folder: from which on paths are seen.
+        image: an array or tensor `(height, width)`, `(height, width, channels)` or `(channels, height, width)` of 1 or
+            3 channels, uint8 or floats in [0, 1]; an image of Pillow; a path; the bytes of a file; or a mapping
+            with `bytes` or `path`, as `datasets` has packed images.
+        folder: of relative paths.
 
     Raises:
-        ValueError: if it is none, or there is no such file.
+        ValueError: if it is no image, or there is no such file.
     """
     if isinstance(image, Mapping):
         image = image.get("path") if image.get("bytes") is None else image["bytes"]
@@ -350,8 +342,8 @@ def _channels_first(image: np.ndarray) -> np.ndarray:
     return np.require(image, np.uint8, ["C", "W"])
 
 
-def _place(source: Source, name: str) -> object:
-    """A value that is the same for the same image, whatever its name."""
+def _identity(source: Source, name: str) -> object:
+    """A value that is equal for the same image, whatever its name."""
     if isinstance(source, Tensor):
         return tuple(source.shape), source.numpy().tobytes()
     if isinstance(source, memoryview):
@@ -362,5 +354,4 @@ def _place(source: Source, name: str) -> object:
 
 @lru_cache(1000)
 def _real(folder: Path) -> str:
-    """A folder without links; many images ask for it."""
     return os.path.realpath(folder)

@@ -113,7 +113,7 @@ def _folders(path: Path, names: SplitNames, scaled: "_Scaled") -> dict[str, Tabl
 
 
 def _empty(folder: Path, names: list[str]) -> str:
-    """A note on folders beside those of labels without an image."""
+    """A note on folders without an image beside those of labels."""
     labels = {folder / name.rpartition("/")[0] for name in names if name.lower().endswith(SUFFIXES)}
     beside = {path for parent in {label.parent for label in labels} for path in parent.iterdir() if path.is_dir()}
     empty = sorted(str(path.relative_to(folder)) for path in beside - labels if not path.name.startswith("."))
@@ -121,7 +121,7 @@ def _empty(folder: Path, names: list[str]) -> str:
 
 
 def _label(cell: Any) -> str:
-    """A label as Python has it, also if numpy or a tensor holds it."""
+    """A label of Python, numpy or a tensor as a text."""
     if isinstance(cell, np.ndarray | Tensor):
         if math.prod(cell.shape) != 1:
             raise ValueError(f"expected a label, got an array of shape {tuple(cell.shape)}")
