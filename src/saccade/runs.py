@@ -32,13 +32,12 @@ from saccade.tasks.inputs import Inputs, input_lines
 from saccade.tasks.request import changes, results_name
 from saccade.tasks.stream import stream
 from saccade.tasks.task import Hard, Job
-from saccade.train.baselines import baselines
 from saccade.train.card import confusion_matrix
 from saccade.train.fit import train as fit
 from saccade.train.options import Options, check_types
 from saccade.train.randomness import undisturbed
 from saccade.train.recipes import data_of, resolve, suit, usual
-from saccade.train.results import measure, split_results
+from saccade.train.results import baselines, measure, split_results
 from saccade.train.results import undisturbed as in_evaluation
 from saccade.train.run import Run as Folder
 from saccade.train.task import Answer, Evaluation, Example, Form, Kind, Suited, Task, choose_model, options_class
@@ -375,7 +374,9 @@ class Run:
         """
         ensemble = {"ensemble": self.ensemble} if self.ensemble else {}
         unusual = {**({} if request is None else changes(request)), **ensemble}
-        results = split_results(self.trained.run, self.trained.options, self.model, split, found)
+        results = split_results(
+            self.trained.run, self.trained.options, self.model, found, split=split, examples=found.examples
+        )
         path = self.folder / f"{results_name(split, unusual, self.folder)}.json"
         write_json(path, {**results, "asked": unusual})
         if found.confusion:

@@ -3,10 +3,9 @@
 import errno
 import json
 import os
-import re
 import secrets
 import stat
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ __all__ = [
 ]
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_PARTIAL = re.compile(r"\.(.+)\.[0-9a-f]+\.partial")  # a name of `unfinished`
+_TOKEN = "[0-9a-f]" * 12  # of a name of `unfinished`
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
@@ -55,10 +54,9 @@ def unfinished(path: Path) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial")
 
 
-def left_over(folder: Path, names: Container[str]) -> list[Path]:
-    """Return the files under temporary names of `unfinished`, for some names of a folder."""
-    matches = ((path, _PARTIAL.fullmatch(path.name)) for path in folder.iterdir())
-    return [path for path, match in matches if match and match[1] in names]
+def left_over(folder: Path, *patterns: str) -> list[Path]:
+    """Return the paths under temporary names of `unfinished`, for names that match glob patterns."""
+    return [path for pattern in patterns for path in folder.glob(f".{pattern}.{_TOKEN}.partial")]
 
 
 def write(path: Path, content: bytes) -> None:

@@ -20,13 +20,7 @@ _BEGIN = "---\nlibrary_name: saccade\n"  # of a card that this module wrote
 
 
 def write_card(run: Run, results: Mapping[str, Any], headline: str) -> None:
-    """Write README.md, curves.png and confusion.png into a run's folder; a README.md of the user stays.
-
-    Args:
-        run: with its metrics.jsonl.
-        results: content of its results.json.
-        headline: name of the metric that is drawn.
-    """
+    """Write README.md, curves.png and confusion.png into a run's folder; a README.md of the user stays."""
     write(run.folder / "curves.png", curves(run.logged(), headline))
     if counts := results.get("confusion"):
         write(run.folder / "confusion.png", confusion_matrix(counts))
@@ -36,16 +30,7 @@ def write_card(run: Run, results: Mapping[str, Any], headline: str) -> None:
 
 
 def curves(lines: Sequence[Mapping[str, Any]], headline: str) -> bytes:
-    """Return a PNG picture of the training loss, and of the headline on validation if it was measured.
-
-    Args:
-        lines: of metrics.jsonl.
-        headline: name of the metric.
-
-    Example:
-        >>> curves([{"step": 10, "loss": 2.0}, {"step": 20, "loss": 1.0}], "bleu")[1:4]
-        b'PNG'
-    """
+    """Return a PNG picture of the training loss, and of the headline on validation, by lines of metrics.jsonl."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 3))
@@ -58,21 +43,11 @@ def curves(lines: Sequence[Mapping[str, Any]], headline: str) -> bytes:
         axes.set_title(title)
         axes.set_xlabel("step")
         axes.grid(alpha=0.3)
-    content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=100)
-    return content.getvalue()
+    return _png(figure)
 
 
 def confusion_matrix(counts: Mapping[str, Mapping[str, int]]) -> bytes:
-    """Return a PNG picture of a confusion matrix, labels in rows and predictions in columns.
-
-    Args:
-        counts: examples by label and prediction.
-
-    Example:
-        >>> confusion_matrix({"cat": {"cat": 8, "dog": 2}, "dog": {"dog": 9}})[1:4]
-        b'PNG'
-    """
+    """Return a PNG picture of the counts of examples by label (rows) and prediction (columns)."""
     from matplotlib.figure import Figure
 
     names = list(dict.fromkeys([*counts, *(name for row in counts.values() for name in row)]))
@@ -89,6 +64,10 @@ def confusion_matrix(counts: Mapping[str, Mapping[str, int]]) -> bytes:
         for x, count in enumerate(row):
             colour = "white" if 2 * count > largest else "black"
             axes.text(x, y, f"{count or ''}", ha="center", va="center", fontsize=7, color=colour)
+    return _png(figure)
+
+
+def _png(figure: Any) -> bytes:
     content = io.BytesIO()
     with own_filters():
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")

@@ -24,7 +24,6 @@ from saccade._system.environment import (
 from saccade._system.files import write_json
 from saccade._system.notes import say
 from saccade.train.averaging import Candidate, candidates, needed
-from saccade.train.baselines import baselines
 from saccade.train.card import write_card
 from saccade.train.checkpoint import Checkpoint, list_steps, load, newest, prune, set_aside
 from saccade.train.launch import launch
@@ -32,7 +31,7 @@ from saccade.train.opening import Request, new_model, open_run
 from saccade.train.options import Options, origin
 from saccade.train.progress import waiting
 from saccade.train.ranks import Ranks, current, joined
-from saccade.train.results import Training, TrainState, complete, measure, summarize
+from saccade.train.results import Training, TrainState, baselines, complete, measure, summarize
 from saccade.train.run import Run, RunError
 from saccade.train.schedules import FALLING
 from saccade.train.task import Evaluation, Kind, Suited, Task, kind_of, options_class, value, values

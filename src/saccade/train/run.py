@@ -21,8 +21,9 @@ from torch import Tensor
 from saccade._system.files import left_over, naming, read, read_json, write, write_json
 from saccade._system.notes import say
 from saccade.errors import SaccadeError
-from saccade.train.checkpoint import clear, newest
+from saccade.train.checkpoint import newest
 from saccade.train.options import check_types, fits, flag, paths
+from saccade.train.task import values
 from saccade.train.weights import deserialize, not_finite, serialize
 
 __all__ = ["Run", "RunError", "beside", "folder_of"]
@@ -30,7 +31,7 @@ __all__ = ["Run", "RunError", "beside", "folder_of"]
 T = TypeVar("T")
 _CONFIG = {"task": str, "model": str, "data": str, "options": dict, "saccade": str, "files": dict}
 _OPTIONAL = {"plan": dict, "folder": str}
-_RESULTS = {"steps": (int,), "seconds": (int, float), "metrics": (dict,), "validation": (dict,)}
+_RESULTS = {"steps": int, "seconds": float, "metrics": dict, "validation": dict, "final": dict, "baselines": dict}
 _MODEL, _RESULTS_FILE, _LOG, _LOCK = "model.safetensors", "results.json", "metrics.jsonl", ".lock"
 _ANEW = "move it away, and the same `saccade train` command makes it anew from its checkpoints"
 
@@ -43,11 +44,9 @@ class RunError(SaccadeError):
 class Run:
     """A run's folder and its config.json.
 
-    Args:
-        folder: its path.
-        config: "task", "model", "data" (the fingerprint of the data), "options" (all of them), "saccade" (the version),
-            "files" (digests of the task's files by name), "plan" if its budget in minutes was planned, and "folder" if
-            options have relative paths: those of this folder.
+    That has "task", "model", "data" (a fingerprint), "options" (all of them), "saccade" (the version), and "files" (a
+    digest of each file of the task). It has "plan" if the budget in minutes was planned, and "folder" if options have
+    relative paths: those of this folder.
     """
 
     folder: Path
@@ -80,13 +79,7 @@ class Run:
     def create(cls, folder: Path, config: Mapping[str, Any], save: Callable[[Path], object]) -> "Run":
         """Make a run's folder. Its config.json comes last: a folder without it is made anew.
 
-        Args:
-            folder: where nothing, an empty folder, or a run whose making was killed lies.
-            config: content of config.json.
-            save: writes the task's files, such as a tokenizer, into the folder.
-
-        Raises:
-            RunError: if the folder holds anything else.
+        `save` writes the task's files, such as a tokenizer. Raises RunError as `check_place` does.
         """
         cls.check_place(folder)
         is_new = not folder.exists()
@@ -131,12 +124,9 @@ class Run:
         return str(path) if path.exists() and path != Path.cwd() / value else value
 
     def located(self, options: T, builtin: Container[str], *, here: bool = False) -> T:
-        """Return options whose relative paths are those of the folder where the run was made.
+        """Return options whose relative paths, except `builtin` data, are those of the folder where the run was made.
 
-        Args:
-            options: of the run.
-            builtin: names of data sets, which are no paths.
-            here: prefer paths that exist in the working folder, for options that were typed there.
+        With `here`, paths that exist in the working folder are preferred: the options were typed there.
         """
         relative = {name: value for name, value in paths(options).items() if not (here and Path(value).exists())}
         absolute = {name: self.path(value) for name, value in relative.items() if value not in builtin}
@@ -178,11 +168,8 @@ class Run:
     def weights(self, origin: str | None = None) -> dict[str, Tensor]:
         """Return the trained model's tensors, from model.safetensors or else from the newest checkpoint.
 
-        Args:
-            origin: mark of this run's weights (`saccade.train.options.origin`). None accepts those of any run.
-
-        Raises:
-            RunError: if there is neither, or all that exists is damaged or another run's.
+        `origin` is the mark of this run's weights. None accepts those of any run. Raises RunError if there is neither
+        file, or all that exists is damaged or another run's.
         """
         path = self.folder / _MODEL
         try:
@@ -218,12 +205,12 @@ class Run:
     def results(self) -> dict[str, Any] | None:
         """Return the content of results.json, None if it does not exist or is not whole."""
         try:
-            results = read_json(self.folder / _RESULTS_FILE)
-        except (FileNotFoundError, ValueError):
+            results: dict[str, Any] = read_json(self.folder / _RESULTS_FILE)
+            values({**results["metrics"], **results["validation"]})
+            whole = all(fits(results[key], kind) for key, kind in _RESULTS.items())
+        except (FileNotFoundError, ValueError, TypeError, KeyError):
             return None
-        whole = isinstance(results, dict) and all(isinstance(results.get(key), kind) for key, kind in _RESULTS.items())
-        metrics = [*results["metrics"].values(), *results["validation"].values()] if whole else []
-        return results if whole and all(map(_is_metric, metrics)) else None
+        return results if whole else None
 
     def log(self, **measured: Any) -> None:
         """Append one line to metrics.jsonl."""
@@ -242,8 +229,7 @@ class Run:
     def rewind_log(self, step: int, logged: Mapping[str, Any] | None = None) -> None:
         """Remove the lines of metrics.jsonl that the run writes again when it resumes from a step.
 
-        Raises:
-            RunError: if the file is another run's, because the line `logged` is not in it.
+        Raises RunError if the file is another run's: the line `logged` is not in it.
         """
         if not (path := self.folder / _LOG).exists():
             return
@@ -262,9 +248,9 @@ class Run:
         The system releases it however the process ends. Raises RunError if another process trains it.
         """
         with _held(self.folder / _LOCK, f"{self.folder}: another process is training this run"):
-            for path in left_over(self.folder, (_MODEL, _LOG, _RESULTS_FILE)):
+            left = left_over(self.folder, _MODEL, _LOG, _RESULTS_FILE)
+            for path in [*left, *left_over(self.checkpoints, "*.safetensors")]:
                 path.unlink()
-            clear(self.checkpoints)
             yield
 
 
@@ -304,12 +290,6 @@ def _is_later(line: bytes, step: int) -> bool:
         return False
     ends = any(name.startswith("final_validation_") for name in measured)
     return (at >= step and ends) or (at > step and "loss" in measured)  # others are a user's
-
-
-def _is_metric(metric: object) -> bool:
-    """Whether a value of results.json is a number, perhaps with a signature."""
-    has_signature = isinstance(metric, dict) and {"score", "signature"} <= metric.keys()
-    return fits(metric["score"] if has_signature else metric, float)  # type: ignore[index]
 
 
 def folder_of(task: str, model: str, data: str, run: str | None = None) -> Path:

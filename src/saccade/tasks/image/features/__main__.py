@@ -4,6 +4,7 @@ python -m saccade.tasks.image.features IMAGES --encoder torchvision:resnet50 --w
 """
 
 import argparse
+import glob
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -70,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _left(output: Path) -> list[Path]:
     """What extractions to the same place left that were killed."""
-    return left_over(output.parent, {output.name}) if output.parent.is_dir() else []
+    return left_over(output.parent, glob.escape(output.name))
 
 
 def _progress(done: int, count: int) -> None:
