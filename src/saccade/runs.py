@@ -40,7 +40,7 @@ from saccade.train.recipes import data_of, resolve, suit, usual
 from saccade.train.results import baselines, measure, split_results
 from saccade.train.results import undisturbed as in_evaluation
 from saccade.train.run import Run as Folder
-from saccade.train.task import Answer, Evaluation, Example, Form, Kind, Suited, Task, choose_model, options_class
+from saccade.train.task import Answer, Evaluation, Example, Form, Kind, Suited, choose_model, options_class
 from saccade.train.trained import Trained, load_trained
 
 if TYPE_CHECKING:
@@ -227,9 +227,9 @@ class Run:
         return self.trained.run.folder
 
     @property
-    def task(self) -> Task:
+    def task(self) -> Job:
         """Task of the run, with everything learned of the data beside weights."""
-        return self.trained.task
+        return cast("Job", self.trained.task)
 
     @property
     def model(self) -> nn.Module:

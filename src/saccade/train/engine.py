@@ -113,10 +113,7 @@ def advance(training: Training) -> bool:
     """Train until the budget is spent, the run stops early or the user stops it; the last step has a checkpoint.
 
     With W processes, the gradient of step n is the mean of those of batches n·W to n·W + W − 1. Each is of the mean
-    over its own batch's tokens, so batches weigh alike, as the steps of one process do.
-
-    Returns:
-        Whether it went on to the end.
+    over its own batch's tokens, so batches weigh alike. Returns whether it went on to the end.
     """
     options, leads = training.options, training.ranks.leads
     loggers = [*training.loggers, *(_tensorboard(training) if options.tensorboard else ())] if leads else []

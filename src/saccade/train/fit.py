@@ -33,7 +33,6 @@ from saccade.train.progress import waiting
 from saccade.train.ranks import Ranks, current, joined
 from saccade.train.results import Training, TrainState, baselines, complete, measure, summarize
 from saccade.train.run import Run, RunError
-from saccade.train.schedules import FALLING
 from saccade.train.task import Evaluation, Kind, Suited, Task, kind_of, options_class, value, values
 from saccade.train.weights import load_into
 
@@ -44,12 +43,8 @@ __all__ = ["Outcome", "train"]
 class Outcome:
     """The end of a call of `train`.
 
-    Args:
-        run: the run.
-        step: number of steps taken.
-        results: content of results.json, None if the user stopped the run before its end.
-        fresh: whether anything was done (False: the run was complete already).
-        follows: whether this process only trains beside another, which has the results.
+    Without results, the user stopped the run before its end. If it is not fresh, it was complete already. A process
+    that `follows` only trains beside another, which has the results.
     """
 
     run: Run
@@ -80,15 +75,10 @@ def train(
         suited: the recipe behind the defaults among the options, which a new run reports.
         given: names of the options that the user gave; None: all of them, and nothing is planned.
         accepted: called before the first step, once nothing can be rejected any more.
-        loggers: Lightning's (`lightning.pytorch.loggers`), which receive the numbers of metrics.jsonl.
+        loggers: Lightning's, which receive the numbers of metrics.jsonl.
 
-    Returns:
-        The run and its results.
-
-    Raises:
-        RunError: if the run's folder belongs to something else.
-        SaccadeError: if the data cannot be read, the loss is not finite, or a logger is no logger.
-        OSError: if the folder cannot be written or the disk is full; the last checkpoint is kept.
+    Raises RunError if the folder belongs to something else, SaccadeError if the data cannot be read or the
+    loss is not finite, and OSError if the folder cannot be written; the last checkpoint is kept.
     """
     began, ranks = time.perf_counter(), current(options)
     if loggers:
@@ -143,9 +133,9 @@ def _follow(kind: Kind, device: torch.device, ranks: Ranks) -> Outcome:
     return Outcome(run, training.state.step, None, fresh=True, follows=True)
 
 
-def _work(kind: Kind, options: dict[str, Any]) -> None:
+def _work(kind: Kind, values: dict[str, Any]) -> None:
     """The work of a process that `launch` starts."""
-    train(kind, options_class(kind, options["model"])(**options))
+    train(kind, options_class(kind, values["model"])(**values))
 
 
 def _train(training: Training, accepted: Callable[[], None] | None) -> Outcome:
@@ -161,21 +151,22 @@ def _train(training: Training, accepted: Callable[[], None] | None) -> Outcome:
     state = training.state
     training.model.to(training.device)
     run.rewind_log(state.step, state.logged)
-    if not state.ended(options):
-        from saccade.train.engine import advance
+    if state.ended(options):
+        if ranks.external:
+            ranks.share(None)
+        return Outcome(run, state.step, _conclude(training), fresh=True)
+    from saccade.train.engine import advance
 
-        if accepted is not None:
-            accepted()
-        values = asdict(options)
-        with launch(ranks, training.device, _work, kind_of(training.task), values):
-            ranks.share((run.folder, state.step, values))
-            if not advance(training):
-                return Outcome(run, state.step, None, fresh=True)
-        steps = options.max_steps or (options.schedule_steps if options.schedule in FALLING else None)
-        if steps and state.step < steps and state.spent(options):
-            say(f"the minutes are over at step {state.step} of {steps}; a larger --max-minutes goes on from there")
-    elif ranks.external:
-        ranks.share(None)
+    if accepted is not None:
+        accepted()
+    values = asdict(options)
+    with launch(ranks, training.device, _work, kind_of(training.task), values):
+        ranks.share((run.folder, state.step, values))
+        if not advance(training):
+            return Outcome(run, state.step, None, fresh=True)
+    steps = options.max_steps or options.schedule_steps
+    if steps and state.step < steps and state.spent(options):
+        say(f"the minutes are over at step {state.step} of {steps}; a larger --max-minutes goes on from there")
     return Outcome(run, state.step, _conclude(training), fresh=True)
 
 
@@ -229,16 +220,15 @@ def _checkpoint(run: Run) -> Checkpoint | None:
         got = f" ({next(iter(damaged.values()))})" if damaged else ""
         lost = f"{run.checkpoints}: none can be read{got}, so training would begin again over the model that is there"
         raise RunError(f"{lost}; put back a copy, or begin beside it with --no-resume")
-    for step in damaged:
+    for step, error in damaged.items():
         set_aside(run.checkpoints, step)
+        if checkpoint is not None:
+            say(f"corrupt checkpoint: {error}, set aside; using step {checkpoint.step}")
     if checkpoint is None and damaged:
         last, *others = damaged.values()
         count = f" and {len(others)} more" if others else ""
         way_out = "training begins again at step 0; to go on instead, stop it and put back a copy of them"
         say(f"corrupt checkpoint: {last}{count}, set aside; {way_out}")
-    elif checkpoint is not None:
-        for error in damaged.values():
-            say(f"corrupt checkpoint: {error}, set aside; using step {checkpoint.step}")
     return checkpoint
 
 

@@ -35,15 +35,8 @@ class _Worker(NamedTuple):
 def launch(ranks: Ranks, device: torch.device, work: Callable[..., object], *arguments: Any) -> Iterator[None]:
     """Run `work(*arguments)` in the other processes while the block runs in this one, the first of them.
 
-    Args:
-        ranks: the processes. None is started if this one is alone, or something else started them.
-        device: of this one.
-        work: reads its rank from the environment.
-        arguments: of `work`.
-
-    Raises:
-        SaccadeError: if one of them ended early.
-        KeyboardInterrupt: if one of them was interrupted.
+    None is started if this one is alone, or something else started them. `work` reads its rank from the environment.
+    Raises SaccadeError if one of them ended early, and KeyboardInterrupt if one was interrupted.
     """
     if ranks.world == 1 or ranks.external:
         yield

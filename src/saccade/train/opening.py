@@ -24,16 +24,7 @@ __all__ = ["Request", "new_model", "open_run"]
 
 @dataclass(frozen=True)
 class Request:
-    """The arguments of a training.
-
-    Args:
-        kind: the task.
-        options: of the run.
-        objects: the data, if they are Python objects or open already.
-        suited: the recipe behind the defaults among the options.
-        given: names of the options that the user gave; None: all of them, and nothing is planned.
-        began: when the command began, by time.perf_counter.
-    """
+    """The arguments of `saccade.train.fit.train`, and when it began by time.perf_counter."""
 
     kind: Kind
     options: Options
@@ -46,8 +37,7 @@ class Request:
 def open_run(request: Request, device: torch.device) -> Training:
     """Return the run that the options name, made and planned if it does not exist.
 
-    Raises:
-        RunError: if the folder holds another run, or anything else.
+    Raises RunError if the folder holds another run, or anything else.
     """
     kind, options = request.kind, request.options
     folder = folder_of(kind.name, options.model, options.data, options.run)
