@@ -12,8 +12,6 @@ from saccade.train.results import TrainState
 from saccade.train.run import Run
 from saccade.train.weights import mean, tensors
 
-__all__ = ["Candidate", "candidates", "needed", "regular"]
-
 
 @dataclass(frozen=True)
 class Candidate:

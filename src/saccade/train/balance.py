@@ -15,8 +15,6 @@ from saccade.nn import MixtureOfExperts
 from saccade.nn.experts import Balance
 from saccade.train.task import Evaluation, Loss
 
-__all__ = ["Balanced", "balances", "expert_shares", "loads", "with_balance", "with_loads"]
-
 _METRIC = "expert_load"
 
 

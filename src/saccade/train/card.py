@@ -12,8 +12,6 @@ from saccade.train.progress import clock
 from saccade.train.run import Run
 from saccade.train.task import values
 
-__all__ = ["confusion_matrix", "curves", "write_card"]
-
 _ROWS, _NEW = 100, "\n\n"
 _LONGEST, _NUMBERED = 24, 25  # of the confusion matrix: characters of a label, and labels with numbers in their cells
 _BEGIN = "---\nlibrary_name: saccade\n"  # of a card that this module wrote
@@ -110,13 +108,7 @@ RUN is the path of this folder. In Python it is `saccade.runs.load(RUN).predict(
 
 
 def _table(columns: Mapping[str, Mapping[str, float]]) -> str:
-    """A Markdown table of at most 100 rows of numbers by name.
-
-    >>> print(_table({"test": {"exact_match": 0.5}, "copy (test)": {}}))
-    | | test | copy (test) |
-    |---|---|---|
-    | exact_match | 0.5 | |
-    """
+    """A Markdown table of at most 100 rows of numbers by name."""
     lines = ["| " + "".join(f"| {_cell(name)} " for name in columns) + "|", "|---" * (len(columns) + 1) + "|"]
     for name in list(dict.fromkeys(name for column in columns.values() for name in column))[:_ROWS]:
         numbers = (f" {column[name]:.4g} |" if name in column else " |" for column in columns.values())

@@ -20,22 +20,6 @@ from saccade._system.files import read, told, write
 from saccade.errors import SaccadeError
 from saccade.train.weights import deserialize, serialize
 
-__all__ = [
-    "Checkpoint",
-    "CorruptCheckpoint",
-    "list_steps",
-    "load",
-    "load_best",
-    "load_weights",
-    "newest",
-    "prune",
-    "save",
-    "save_best",
-    "set_aside",
-    "state_file",
-    "weights_file",
-]
-
 _KEPT = 2  # the newest, and one to fall back on
 _NAME = re.compile(r"step-(\d{8,})(\.state)?\.safetensors")
 

@@ -13,21 +13,6 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from saccade.errors import ArgumentError
 from saccade.train.schedules import FALLING, SCHEDULES
 
-__all__ = [
-    "PATH",
-    "Options",
-    "check_threads",
-    "check_types",
-    "fits",
-    "flag",
-    "flat",
-    "identity",
-    "not_positive",
-    "origin",
-    "paths",
-    "select",
-]
-
 T = TypeVar("T")
 
 _MOST_THREADS = 1024  # many more crash the process

@@ -18,16 +18,6 @@ from saccade.train.results import Sizes, final_seconds, measure, sizes
 from saccade.train.schedules import FALLING
 from saccade.train.task import Task, kind_of, recipe
 
-__all__ = [
-    "Plan",
-    "Speed",
-    "example_seconds",
-    "fitted",
-    "make_plan",
-    "plan_for",
-    "sentence",
-]
-
 T = TypeVar("T", bound=Options)
 _VALIDATIONS = 5.75  # intervals in a planned run: five validations, the last at 87%, so that a slower run has them too
 _FOR_VALIDATIONS = 0.15  # share of the budget that they may take
@@ -48,23 +38,14 @@ class Speed(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """The part of a recipe that fits into a budget.
-
-    Args:
-        minutes: of the budget.
-        steps: that are expected to fit, or those of the recipe if they all fit and end the run.
-        recipe_steps: of the recipe.
-        whole: whether the recipe fits as it is.
-        seconds: "before" the first step, of a "step", a "validation" and the "final" evaluation, and of "all" the run.
-        options: replacements of the recipe's options.
-    """
+    """The part of a recipe that fits into a budget."""
 
     minutes: float
-    steps: int
+    steps: int  # that are expected to fit, or those of the recipe if they all fit and end the run
     recipe_steps: int
-    whole: bool
-    seconds: dict[str, float]
-    options: dict[str, Any]
+    whole: bool  # the recipe fits as it is
+    seconds: dict[str, float]  # "before" the first step, of a "step", a "validation", the "final" evaluation and "all"
+    options: dict[str, Any]  # replacements of the recipe's options
 
     @property
     def few(self) -> bool:

@@ -10,8 +10,6 @@ from saccade._system.notes import StandardError, escaped, say
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Bar", "clock", "waiting"]
-
 QUIET = 30.0  # seconds without a line, after which there is one if no bar can be seen
 
 

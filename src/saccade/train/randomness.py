@@ -12,8 +12,6 @@ from torch.utils import deterministic
 
 from saccade._threads import free_in_children
 
-__all__ = ["derive", "generator", "python_and_numpy", "reproducible", "seeded", "undisturbed"]
-
 _GENERATORS = free_in_children(RLock())
 
 

@@ -17,8 +17,6 @@ from torch import distributed
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.train.options import Options
 
-__all__ = ["GOES_ON", "Ranks", "Unreachable", "current", "free_port", "joined", "of_connection", "placed"]
-
 GOES_ON = "the last checkpoint is kept, and the same command goes on from there"
 _PATIENCE = timedelta(days=1)  # the others wait while one process measures
 

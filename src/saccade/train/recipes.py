@@ -11,8 +11,6 @@ from saccade.train.run import Run, folder_of
 from saccade.train.schedules import FALLING, SCHEDULES
 from saccade.train.task import Kind, Suited, models_of, options_class, recipe
 
-__all__ = ["data_of", "defaults", "resolve", "suit", "usual"]
-
 _HORIZON = ("schedule_steps", "final_rate")  # of a recipe: a schedule that does not fall has no use for them
 
 

@@ -19,51 +19,23 @@ from saccade.train.ranks import Ranks
 from saccade.train.run import Run
 from saccade.train.task import Baseline, Evaluation, Task
 
-__all__ = [
-    "Sizes",
-    "TrainState",
-    "Training",
-    "baselines",
-    "complete",
-    "final_seconds",
-    "measure",
-    "sample",
-    "sizes",
-    "split_results",
-    "stored_baselines",
-    "summarize",
-    "undisturbed",
-]
-
 _FOR_FINAL = 0.5  # share of a budget in minutes: the final evaluation cuts training short by no more
 _ROOM = 170  # characters of a sample's texts; its line has at most 200
 
 
 @dataclass
 class TrainState:
-    """The state of a run.
-
-    Args:
-        step: steps taken.
-        tokens: units (`Task.unit`) trained on.
-        seconds: of all trainings of this run.
-        training_seconds: the part of them in steps, without measuring and saving.
-        best: the headline of the best validation, None before the first.
-        best_step: its step, 0 before the first.
-        stale: validations since then.
-        reserve: expected seconds of the final evaluation, which a budget in minutes keeps for it.
-        logged: step, loss and seconds of the last line of metrics.jsonl, None before the first.
-    """
+    """The state of a run."""
 
     step: int = 0
-    tokens: int = 0
-    seconds: float = 0.0
-    training_seconds: float = 0.0
-    best: float | None = None
+    tokens: int = 0  # units (`Task.unit`) trained on
+    seconds: float = 0.0  # of all trainings of this run
+    training_seconds: float = 0.0  # the part of them in steps, without measuring and saving
+    best: float | None = None  # headline of the best validation
     best_step: int = 0
-    stale: int = 0
-    reserve: float = 0.0
-    logged: dict[str, float] | None = None
+    stale: int = 0  # validations since the best one
+    reserve: float = 0.0  # expected seconds of the final evaluation, which a budget in minutes keeps for it
+    logged: dict[str, float] | None = None  # step, loss and seconds of the last line of metrics.jsonl
 
     def judge(self, headline: float) -> bool:
         """Record a validation; returns whether it is the best so far."""
@@ -127,11 +99,7 @@ def sizes(task: Task, options: Options) -> Sizes:
 
 
 def final_seconds(example: float, sizes: Sizes, options: Options) -> float:
-    """Return the seconds of the final evaluation; with an average, validation is measured twice.
-
-    >>> final_seconds(0.1, Sizes(100, 200), Options()), final_seconds(0.1, Sizes(100, 200), Options(average=3))
-    (30.0, 40.0)
-    """
+    """Return the seconds of the final evaluation; with an average, validation is measured twice."""
     seconds = example * (sizes.validation * (2 if options.average > 1 else 1) + sizes.test)
     limit = 60 * _FOR_FINAL * options.max_minutes if options.max_minutes else seconds
     return round(min(seconds, limit), 3)
@@ -198,14 +166,8 @@ def summarize(
 ) -> dict[str, Any]:
     """Return the content of results.json.
 
-    Args:
-        run: after its training.
-        options: of the run.
-        state: of the run.
-        model: the trained one.
-        measured: evaluations of "test" and "validation", with baselines.
-        averaged: the steps whose mean the model is.
-        compared: steps and headline on validation of each candidate, if there were several.
+    Evaluations of "test" and "validation" are `measured`. The model is the mean of the `averaged` steps. If there were
+    several candidates, their steps and headlines are `compared`.
     """
     test = measured["test"]
     final = {

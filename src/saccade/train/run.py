@@ -26,8 +26,6 @@ from saccade.train.options import check_types, fits, flag, paths
 from saccade.train.task import values
 from saccade.train.weights import deserialize, not_finite, serialize
 
-__all__ = ["Run", "RunError", "beside", "folder_of"]
-
 T = TypeVar("T")
 _CONFIG = {"task": str, "model": str, "data": str, "options": dict, "saccade": str, "files": dict}
 _OPTIONAL = {"plan": dict, "folder": str}
@@ -108,9 +106,8 @@ class Run:
 
     def options(self, kind: type[T]) -> T:
         """Return the run's options as a dataclass. Raises RunError if one is unknown or its value is rejected."""
-        saved = self.config["options"]
+        saved, version = self.config["options"], self.config["saccade"]
         if unknown := sorted(set(saved) - {f.name for f in fields(kind)}):  # type: ignore[arg-type]
-            version = self.config["saccade"]
             raise RunError(f"{self.folder}: made by another Saccade ({version}); this one has no option {unknown[0]}")
         try:
             check_types(kind, saved)
@@ -220,11 +217,9 @@ class Run:
 
     def logged(self) -> list[dict[str, Any]]:
         """Return the lines of metrics.jsonl that the run wrote along the way."""
-        path, lines = self.folder / _LOG, list[dict[str, Any]]()
-        for line in read(path).splitlines() if path.exists() else ():
-            with suppress(ValueError, RecursionError):  # a user's own
-                lines.append(json.loads(line))
-        return [line for line in lines if isinstance(line, dict) and {"step", "loss"} <= line.keys()]
+        path = self.folder / _LOG
+        lines = map(_parsed, read(path).splitlines() if path.exists() else ())
+        return [line for line in lines if {"step", "loss"} <= line.keys()]
 
     def rewind_log(self, step: int, logged: Mapping[str, Any] | None = None) -> None:
         """Remove the lines of metrics.jsonl that the run writes again when it resumes from a step.
@@ -280,33 +275,31 @@ def _check_origin(path: Path, expected: str | None, origin: str | None) -> None:
         raise RunError(f"{path}: {what}; move it away, or put back what was there")
 
 
-def _is_later(line: bytes, step: int) -> bool:
-    """Whether a line of metrics.jsonl is of a later step, or of the end of a run, or was cut short by a kill."""
+def _parsed(line: bytes) -> dict[str, Any]:
+    """A line of metrics.jsonl. One of a user, or cut short by a kill, is empty."""
     try:
         measured = json.loads(line)
     except (ValueError, RecursionError):
-        return line.startswith(b"{") and not line.endswith(b"\n")
-    if not isinstance(measured, dict) or not isinstance(at := measured.get("step"), int):
-        return False
+        return {}
+    return measured if isinstance(measured, dict) else {}
+
+
+def _is_later(line: bytes, step: int) -> bool:
+    """Whether a line of metrics.jsonl is of a later step, or of the end of a run, or was cut short by a kill."""
+    measured = _parsed(line)
+    if not isinstance(at := measured.get("step"), int):
+        return not measured and line.startswith(b"{") and not line.endswith(b"\n")
     ends = any(name.startswith("final_validation_") for name in measured)
     return (at >= step and ends) or (at > step and "loss" in measured)  # others are a user's
 
 
 def folder_of(task: str, model: str, data: str, run: str | None = None) -> Path:
-    """Return where a run is: in the folder that is named, else in one that is named after what it trains.
-
-    >>> folder_of("translate", "luong", "corpora/de-en")
-    PosixPath('runs/translate-de-en-luong')
-    """
+    """Return the named folder of a run, else runs/TASK-DATA-MODEL."""
     return Path(run or f"runs/{task}-{Path(data).name}-{model.rpartition(':')[2]}")
 
 
 def beside(folder: Path) -> Path:
-    """Return the first of run-2, run-3, ... that is not there, for a run that shall start beside another.
-
-    >>> beside(Path("/no/such/run"))
-    PosixPath('/no/such/run-2')
-    """
+    """Return the first of run-2, run-3, ... that is not there, for a run that shall start beside another."""
     folder = folder if folder.name not in ("", "..") else folder.resolve()  # "." has no name that -2 could follow
     count = 2
     while (path := folder.with_name(f"{folder.name}-{count}")).exists():

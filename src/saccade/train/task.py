@@ -17,31 +17,6 @@ from saccade._system.imports import find
 from saccade.errors import ArgumentError
 from saccade.train.options import Options, flat
 
-__all__ = [
-    "Answer",
-    "Baseline",
-    "Data",
-    "Evaluation",
-    "Example",
-    "Form",
-    "Kind",
-    "Loss",
-    "Metric",
-    "Suited",
-    "Task",
-    "Unreadable",
-    "choose_model",
-    "find",
-    "kind_of",
-    "model_class",
-    "models_of",
-    "options_class",
-    "recipe",
-    "recipes_of",
-    "value",
-    "values",
-]
-
 Metric: TypeAlias = float | dict[str, Any]
 """A number, or {"score": number, "signature": text} where a signature says how the number was computed."""
 

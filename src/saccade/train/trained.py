@@ -13,8 +13,6 @@ from saccade.train.run import Run, RunError
 from saccade.train.task import Kind, models_of, options_class
 from saccade.train.weights import by_columns, load_into, savable
 
-__all__ = ["Trained", "load_trained"]
-
 
 @dataclass(frozen=True)
 class Trained:

@@ -8,8 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-__all__ = ["by_columns", "deserialize", "load_into", "mean", "not_finite", "savable", "serialize", "tensors"]
-
 _KEY = "saccade"  # the one key of a file's metadata: safetensors writes several in a varying order
 
 
