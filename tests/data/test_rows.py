@@ -131,14 +131,14 @@ def test_arrays_that_are_the_same_are_in_one_split():
         (["ab", "cd"], "data: train, row 1: expected source and target, got 'ab'"),
         ([("a",)], r"data: train, row 1: expected source and target, got \('a',\)"),
         ([("a", "b", "c")], "data: train, row 1: expected source and target"),
-        ([("a", "b"), ("a", None)], "data: train, row 2: expected a text, got NoneType"),
-        ([("a", "b"), ("a", 1.5)], "data: train, row 2: expected a text, got float"),
-        ([("a", True)], "data: train, row 1: expected a text, got bool"),
+        ([("a", "b"), ("a", None)], 'data: train, row 2, column "target": expected a text, got an empty cell'),
+        ([("a", "b"), ("a", 1.5)], 'data: train, row 2, column "target": expected a text, got float'),
+        ([("a", True)], 'data: train, row 1, column "target": expected a text, got bool'),
         ([{"de": "a"}], "data: train, row 1: "),
         ([{"translation": "ab"}], "data: train, row 1: "),
         ([("a", "b"), ("c", "d")], "data: expected 3 different examples or more, to validate, test and train, got 2"),
         ([("a", "b")] * 9, "data: expected 3 different examples or more"),
-        ([("\ud800", "b"), ("c", "d"), ("e", "f")], "data: train, row 1: "),
+        ([("\ud800", "b"), ("c", "d"), ("e", "f")], 'data: train, row 1, column "source": '),
     ],
 )
 def test_what_is_no_data_is_one_line(objects, message):
@@ -159,7 +159,7 @@ def test_arrays_come_from_tensors_and_lists():
 
 def test_a_number_that_no_label_has_is_named():
     table = Table([{"source": "a", "target": 7}] * 3, target=SimpleNamespace(names=["no", "yes"]))
-    with pytest.raises(ArgumentError, match="data: train, row 1: "):
+    with pytest.raises(ArgumentError, match='data: train, row 1, column "target": expected a label'):
         opened(table)
 
 
@@ -203,9 +203,9 @@ def test_a_column_says_the_split_of_each_row():
         assert [int(a) for (a,) in divided.splits[split]] == [n for n in range(12) if n % 4 in own]
     assert divided.where("test", 1) == "data: train, row 8"
     assert sum(map(len, rows_of(rows, read_a, min, divided=False).splits.values())) == 12
-    with pytest.raises(ArgumentError, match="row 1: column split: expected one of train, .* got 'odd'"):
+    with pytest.raises(ArgumentError, match="row 1, column .split.: expected one of train, .* got 'odd'"):
         rows_of(numbered(["odd"]), read_a, min)
-    with pytest.raises(ArgumentError, match="test, row 1: column split: expected test"):
+    with pytest.raises(ArgumentError, match="test, row 1, column .split.: expected test"):
         rows_of({"train": rows[:2], "test": rows[:1]}, read_a, min)
     with pytest.raises(ArgumentError, match="row 2: expected the columns of the first row, got others: without split"):
         rows_of([rows[0], {"a": "1"}], read_a, min)

@@ -74,7 +74,7 @@ def test_unlabelled_rows_of_collections_are_refused():
     rows = Table({"image": image, "label": int(label[-1])} for image, label in LEVELS)
     assert open_images("objects", None, rows).fingerprint == open_images("objects", None, LEVELS).fingerprint
     for wrong in (-1, 3):
-        with pytest.raises(ArgumentError, match="data: train, row 41: "):
+        with pytest.raises(ArgumentError, match="data: train, row 41, column "):
             open_images("objects", None, Table([*rows, {"image": LEVELS[0][0], "label": wrong}]))
 
 
@@ -93,7 +93,7 @@ def test_unlabelled_rows_of_collections_are_refused():
     ],
 )
 def test_what_is_no_image_is_named_by_its_row(image):
-    with pytest.raises(ArgumentError, match="data: train, row 41: ") as error:
+    with pytest.raises(ArgumentError, match="data: train, row 41, column ") as error:
         open_images("objects", None, [*LEVELS, (image, "class 0")])
     assert "\n" not in str(error.value)
 

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from saccade.data.cleaning import composed
+from saccade.data.columns import CellError
 from saccade.data.dataset import SPLITS, check_index, check_split, inventory
 from saccade.data.objects import object_tables
 from saccade.data.splits import SPLIT, SplitNames, held_out, split_of
@@ -203,7 +204,8 @@ def _values(table: Table, read: Callable[[Any], R]) -> Iterator[R]:
             yield read(row)
             count += 1
     except (ValueError, TypeError, KeyError, IndexError) as error:
-        raise ArgumentError(f"{table.where(count)}: {error}") from error
+        between = ", " if isinstance(error, CellError) else ": "
+        raise ArgumentError(f"{table.where(count)}{between}{error}") from error
 
 
 def text_hash(text: str) -> int:

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from saccade.data.columns import CellError
 from saccade.data.dataset import SPLITS, counted, inventory
 from saccade.errors import ArgumentError
 
@@ -159,7 +160,7 @@ def split_of(cell: Any, names: SplitNames, known: str = "") -> str:
         known: the name of the split that the row is in by its file or part, "" if none says so.
 
     Raises:
-        ValueError: if it names none, or another one than the known.
+        CellError: if it names none, or another one than the known.
 
     Example:
         >>> split_of("dev", SplitNames()), split_of("late", SplitNames({"test": "late"}))
@@ -168,10 +169,10 @@ def split_of(cell: Any, names: SplitNames, known: str = "") -> str:
     text = cell.decode(errors="replace") if isinstance(cell, bytes) else str(cell)
     found = names.split(text.strip())
     if found is None:
-        raise ValueError(f"column {SPLIT}: expected one of {', '.join(names.all)}, got {text!r:.40}")
+        raise CellError(SPLIT, f"expected one of {', '.join(names.all)}, got {text!r:.40}")
     if known and found != names.split(known):
         way_out = "correct it, or take the column out"
-        raise ValueError(f"column {SPLIT}: expected {known}, as these rows are called, got {text!r:.40}; {way_out}")
+        raise CellError(SPLIT, f"expected {known}, as these rows are called, got {text!r:.40}; {way_out}")
     return known or names.of(found)[0]
 
 

@@ -162,7 +162,7 @@ def test_what_is_missing_is_named(folder):
 def test_splits_that_cannot_be_are_named(folder):
     path = write(folder / "a.csv", rows([1], "train") + rows([2], "eval"))
     names = "train, training, validation, valid, val, dev, test, testing"
-    assert refused(path) == f"row 3 of {path}: column split: expected one of {names}, got 'eval'"
+    assert refused(path) == f"row 3 of {path}, column \"split\": expected one of {names}, got 'eval'"
     assert refused(write(folder / "a.csv", rows([1, 2], "dev"))).endswith("expected rows of train, got none")
 
 
@@ -348,7 +348,7 @@ def test_all_forms_of_a_manifest_say_the_same(folder):
             "file,path_of,words\nc.wav,x\n",
             "row 1 of {}: expected a header that names audio and text",
         ),
-        ("a.csv", "path,text\n ,b\n", "row 2 of {}: expected a recording, got none"),
+        ("a.csv", "path,text\n ,b\n", 'row 2 of {}, column "path": expected a recording, got an empty cell'),
         (
             "a.csv",
             "clips/1.wav,a\nd.wav,b\nclips/2.wav,c\n",
@@ -364,19 +364,23 @@ def test_all_forms_of_a_manifest_say_the_same(folder):
             "empty.flac,a\nclips/1.wav,b\nclips/2.wav,c\n",
             "row 2 of {}: expected a sound file, got an empty one",
         ),
-        ("a.jsonl", '{"path": "\\u0000", "text": "x"}', "row 1 of {}: expected a sound file, got "),
+        ("a.jsonl", '{"path": "\\u0000", "text": "x"}', 'row 1 of {}, column "path": expected a sound file, got '),
         ("a.jsonl", '{"audio": "c.wav"}', "row 1 of {}: "),
         (
             "a.jsonl",
             '{"path": "clips/1.wav", "text": "x", "duration": "s"}',
-            "row 1 of {}: expected seconds for duration",
+            'row 1 of {}, column "duration": expected seconds',
         ),
         (
             "a.jsonl",
             '{"path": "clips/1.wav", "text": "x", "duration": 0}',
-            "row 1 of {}: expected seconds for duration",
+            'row 1 of {}, column "duration": expected seconds',
         ),
-        ("a.jsonl", '{"path": "clips/1.wav", "text": "x", "offset": -1}', "row 1 of {}: expected seconds for offset"),
+        (
+            "a.jsonl",
+            '{"path": "clips/1.wav", "text": "x", "offset": -1}',
+            'row 1 of {}, column "offset": expected seconds',
+        ),
         ("a.csv", "path,text,speaker,speaker\nc.wav,x,a,b\n", "row 1 of {}: expected one column speaker, got several"),
     ],
 )

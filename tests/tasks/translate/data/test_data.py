@@ -123,7 +123,7 @@ def test_a_header_names_the_columns_and_the_split(tmp_path):
     with pytest.raises(ArgumentError, match="--test-split: .*got late; there is train, validation"):
         open_corpus(str(path), names=SplitNames({"test": "late"}))
     path.write_text("source,target,split\na,b,train\na,b,odd\n")
-    with pytest.raises(ArgumentError, match=r"^row 3 of .*pairs\.csv: column split: expected one of train"):
+    with pytest.raises(ArgumentError, match=r"^row 3 of .*pairs\.csv, column .split.: expected one of train"):
         open_corpus(str(path))
 
 

@@ -6,22 +6,22 @@ from typing import Any
 
 from saccade.data import Blank, Column, Row, Rows
 from saccade.data.cleaning import cleaned
+from saccade.data.columns import FILL
 from saccade.data.dataset import SPLITS
 from saccade.tasks.answer.data.corpus import Asked, Posed
 from saccade.tasks.image.pictures import Gallery, Illustrated
 
 __all__ = ["Questions", "blank", "columns", "kind_of"]
 
-_WAY_OUT = "write one or leave the question out"
 _KINDS = 12  # of questions by their first words; all others are one more
 
 
 def columns(gallery: Gallery) -> list[Column]:
     """Return the columns of images, questions and answers: one, or one of each person."""
     return [
-        Column("image", ("image", "img", "path"), gallery),
-        Column("question", ("question", "text"), _question),
-        Column("answer", ("answer", "answers", "label"), _answers),
+        Column("image", ("image", "img", "path"), gallery, what="an image"),
+        Column("question", ("question", "text"), _question, what="a question"),
+        Column("answer", ("answer", "answers", "label"), _answers, what="an answer"),
         Column("kind", ("kind",), lambda cell: cell if isinstance(cell, str) else "", needed=False),
     ]
 
@@ -75,7 +75,8 @@ def kind_of(question: str) -> str:
 
 def _question(cell: Any) -> str:
     if not isinstance(cell, str) or not (question := cleaned(cell, "question")):
-        raise ValueError(f"expected a question, got {cell!r:.60}; {_WAY_OUT}")
+        got = repr(cell) if cell and not isinstance(cell, str) else "an empty cell"
+        raise ValueError(f"expected a question, got {got:.60}; {FILL}")
     return question
 
 
@@ -89,5 +90,5 @@ def _answers(cell: Any) -> tuple[str, ...]:
         raise ValueError(f"expected an answer, got {cell!r:.60}")
     cleaned_texts = tuple(filter(None, (cleaned(str(text), "answer") for text in texts)))
     if not cleaned_texts:
-        raise ValueError(f"expected an answer, got none; {_WAY_OUT}")
+        raise ValueError(f"expected an answer, got an empty cell; {FILL}")
     return cleaned_texts

@@ -5,6 +5,7 @@ from typing import Any, TypeAlias
 
 from saccade.data import Blank, Column, Row, Rows
 from saccade.data.cleaning import cleaned
+from saccade.data.columns import FILL
 from saccade.data.dataset import SPLITS
 from saccade.errors import ArgumentError
 from saccade.tasks.caption.data.corpus import Captioned
@@ -19,7 +20,10 @@ Text: TypeAlias = tuple[str, tuple[str, ...]]
 def columns(gallery: Gallery) -> list[Column]:
     """Return the columns of images with one caption or several."""
     names = ("caption", "captions", "sentences", "sentence", "text")
-    return [Column("image", ("image", "img", "path"), gallery), Column("caption", names, _captions)]
+    return [
+        Column("image", ("image", "img", "path"), gallery, what="an image"),
+        Column("caption", names, _captions, what="a caption"),
+    ]
 
 
 def blank(gallery: Gallery) -> Blank[Row]:
@@ -82,5 +86,5 @@ def _captions(cell: Any) -> tuple[str, ...]:
         raise ValueError(f"expected a caption or a list of captions, got {cell!r:.60}")
     captions = tuple(cleaned(text, "caption") for text in texts)
     if not all(captions):
-        raise ValueError("expected a caption, got an empty one; write one or remove the row")
+        raise ValueError(f"expected a caption, got an empty cell; {FILL}")
     return captions
