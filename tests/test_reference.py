@@ -7,13 +7,15 @@ from pkgutil import iter_modules
 
 import saccade.models
 from commands import PAGES, ROOT
+from scripts import script
 from tiers import every
 
+HOOK = script("tools/mkdocs_tasks.py")
 DIRECTIVES = [
     name
     for page, text in PAGES.items()
     if page.startswith("docs/reference/")
-    for name in re.findall(r"^::: (\S+)$", text, flags=re.M)
+    for name in re.findall(r"^::: (\S+)$", HOOK.on_page_markdown(text), flags=re.M)
 ]
 MODULES = [
     "saccade",

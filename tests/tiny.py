@@ -19,7 +19,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks import TASKS
 from saccade.tasks.classify_text import codec as words
 from saccade.tasks.classify_text.data import reviews
-from saccade.tasks.request import LookRequest, completed
+from saccade.tasks.request import NoOptions, completed
 from saccade.tasks.stream import texts
 from saccade.tasks.transcribe import codec as spoken
 from saccade.tasks.transcribe.data import tones
@@ -62,8 +62,9 @@ def cut(patch):
     """Cut built-in data down: making and measuring all examples would take most of the time of a tiny training."""
     for module, size in ((dates, 100), (reviews, 100), (tones, 20)):
         patch.setattr(module, "HELD_OUT", size)
-    for module in (tokens, words, spoken):
+    for module in (tokens, spoken):
         patch.setattr(module, "_ENDLESS", 1000)
+    patch.setattr(words.LabelledTexts, "endless", 1000)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -191,7 +192,7 @@ class Line:
     builtin: ClassVar = {"points": "random points on a line"}
     Options: ClassVar = Scale
     recipes: ClassVar = {"points": {"max_steps": 30, "unknown_to_some_models": 1}, "files": {"scale": 2.0}}
-    requests: ClassVar = {"predict": Request, "eval": EvalRequest, "look": LookRequest}
+    requests: ClassVar = {"predict": Request, "eval": EvalRequest, "look": NoOptions}
     inputs = "lines"
     unit = "points"
     headline = "closeness"

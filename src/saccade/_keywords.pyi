@@ -88,12 +88,12 @@ class ClassifyText(Options, total=False):
     validation_split: str | None
     test_split: str | None
     vocabulary_size: int
+    max_length: int
+    batch_tokens: int
     min_count: int
     vectors: str | None
     freeze_vectors: bool
-    max_length: int
     strip_markup: bool
-    batch_tokens: int
     label_smoothing: float
     score: Literal["additive", "dot", "scaled_dot", "general", "cosine", "gaussian"]
     queries: int

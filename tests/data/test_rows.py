@@ -1,3 +1,4 @@
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -6,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.data import Blank, Column, load
+from saccade.data import Blank, Column, load, open_rows
 from saccade.data.dataset import SPLITS
 from saccade.data.objects import array_of
 from saccade.data.rows import HELD, divide, rows_of, text_hash
@@ -268,3 +269,17 @@ def test_held_out_splits_have_a_largest_size():
         held: [int(part.sum()) for part in divide(hashes, "x", "texts", held=held).values()] for held in (HELD, (20, 2))
     }
     assert HELD == (20, 1000) and sorted(sizes[HELD]) == [3, 3, 54] and sorted(sizes[20, 2]) == [2, 2, 56]
+
+
+def test_data_are_built_in_or_opened_or_refused(tmp_path):
+    (tmp_path / "train.tsv").write_text("de\ten\nein\tone\nzwei\ttwo\ndrei\tthree\n", encoding="utf-8")
+    open_data = partial(open_rows, builtin={"dates": lambda: "dates"}, columns=COLUMNS, dataset=lambda rows: rows)
+    assert open_data("dates") == "dates"
+    assert open_data(str(tmp_path)).size("train") == 3 - 2
+    with pytest.raises(ArgumentError, match="--test-split: expected none"):
+        open_data("dates", names=SplitNames({"test": "tst"}))
+    with pytest.raises(ArgumentError, match=r"no data set date, and no folder or file; did you mean dates\?"):
+        open_data("date")
+    with pytest.raises(ArgumentError, match="expected in the folder .* pairs.tsv, got an empty folder"):
+        (tmp_path / "empty").mkdir()
+        open_data(str(tmp_path / "empty"), holds="pairs.tsv")

@@ -5,7 +5,7 @@ import pytest
 from saccade.errors import ArgumentError
 from saccade.tasks.generate.request import EvalRequest, Request
 from saccade.tasks.labels import request as labels
-from saccade.tasks.request import LookRequest, completed
+from saccade.tasks.request import NoOptions, completed
 
 
 @dataclass(frozen=True)
@@ -17,12 +17,11 @@ def test_what_is_asked_is_kept_and_what_is_not_is_as_always():
     asked = Own(nbest=4, extra=5)
     assert completed(Request, asked) is asked and completed(Own, Request(nbest=4)) == Own(nbest=4)
     assert completed(Request, EvalRequest(beam_size=5, min_length=2)) == Request(beam_size=5, min_length=2)
-    assert completed(Own, None) == Own() and completed(LookRequest, None) == LookRequest()
+    assert completed(Own, None) == Own() and completed(NoOptions, None) == NoOptions()
 
 
 def test_nothing_asked_by_another_verb_is_nothing_asked():
-    assert completed(Request, LookRequest()) == Request() and completed(labels.Request, LookRequest()).nbest == 1
-    assert completed(labels.Request, labels.EvalRequest()) == labels.Request()
+    assert completed(Request, NoOptions()) == Request() and completed(labels.Request, NoOptions()).nbest == 1
 
 
 def test_what_is_completed_is_checked():

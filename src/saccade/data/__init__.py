@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from saccade.data.columns import Column, read_columns
-from saccade.data.dataset import data_path
+from saccade.data.dataset import data_path, no_such_data
 from saccade.data.files import ENDS, open_tables
 from saccade.data.objects import OBJECTS
 from saccade.data.rows import HELD, Blank, Examples, Rows, rows_of
@@ -18,15 +18,31 @@ from saccade.data.splits import SplitNames
 from saccade.data.table import Row, Table
 from saccade.data.tables import read_table
 
-__all__ = ["OBJECTS", "Blank", "Column", "Examples", "Layout", "Row", "Rows", "SplitNames", "Table", "load"]
+__all__ = [
+    "OBJECTS",
+    "Blank",
+    "Column",
+    "Examples",
+    "Layout",
+    "ReadRow",
+    "Row",
+    "Rows",
+    "SplitNames",
+    "Table",
+    "load",
+    "open_rows",
+]
 
 Layout: TypeAlias = Callable[[Path, SplitNames], dict[str, Table] | None]
 """A published layout: the tables of a path by the names of their splits, None for a path that is laid out otherwise."""
 
+ReadRow: TypeAlias = Callable[[Any, Mapping[str, Sequence[str]]], Row]
+"""The values of a row, given the names of classes by column. It raises ValueError for a wrong row."""
+
 
 def load(
     data: str | Path,
-    columns: Sequence[Column] | Callable[[Any, Mapping[str, Sequence[str]]], Row],
+    columns: Sequence[Column] | ReadRow,
     names: SplitNames | None = None,
     objects: Any = None,
     *,
@@ -47,7 +63,7 @@ def load(
 
     Args:
         data: a file, a folder, or "objects".
-        columns: the columns that the task needs; or the reader of a row, given the names of classes by column.
+        columns: the columns that the task needs, or the reader of a row.
         names: the names of splits.
         objects: the Python objects.
         first: published layouts that go before tables.
@@ -100,3 +116,47 @@ def load(
         divided=divided,
         held=held,
     )
+
+
+def open_rows(
+    data: str,
+    builtin: Mapping[str, Callable[[], Any]],
+    columns: Sequence[Column] | ReadRow,
+    dataset: Callable[[Rows[Row]], Any],
+    names: SplitNames | None = None,
+    objects: Any = None,
+    *,
+    forms: str = "folder or file",
+    holds: str | None = None,
+    **settings: Any,
+) -> Any:
+    """Open a built-in data set, or one of rows.
+
+    Args:
+        data: a key of `builtin`, a path, or "objects".
+        builtin: built-in data sets.
+        columns, names, objects: as for `load`.
+        dataset: from rows to a data set.
+        forms, holds: of data, for messages: see `saccade.data.dataset.no_such_data`.
+        settings: further arguments of `load`.
+
+    Raises:
+        ArgumentError: if there are no such data, or naming the file, row or split that is wrong.
+        OSError: if a file cannot be read.
+
+    Example:
+        >>> films = [{"text": f"film {n}"} for n in range(3)]
+        >>> texts = partial(Examples, make=lambda row: row["text"])
+        >>> data = open_rows("objects", {}, [Column("text", ("text",))], texts, objects=films)
+        >>> data.size("train"), data.example("train", 0)
+        (1, 'film 2')
+    """
+    names = names or SplitNames()
+    if data in builtin:
+        names.refuse(data)
+        return builtin[data]()
+    rows = load(data, columns, names, objects, **settings)
+    if rows is None:
+        names.check("train", data)
+        raise no_such_data(data, builtin, forms, holds)
+    return dataset(rows)

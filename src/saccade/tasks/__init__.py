@@ -1,4 +1,4 @@
-"""The jobs: each turns raw data into a trained model, and raw input into raw output.
+"""Jobs: from raw data to a trained model, and from raw inputs to raw outputs.
 
 A new one is a module here with a `saccade.tasks.task.Task`, and a line in `TASKS`. Other packages name theirs by an
 entry point of the group `saccade.tasks`, and models for tasks by one of the group `saccade.models`.
@@ -54,7 +54,10 @@ def load_task(name: str) -> "Kind":
 
 
 def usable_tasks(names: Iterable[str]) -> "dict[str, Kind]":
-    """Return tasks by their names, without those of other packages that cannot be imported. A note names these."""
+    """Return tasks by name.
+
+    Tasks of other packages that cannot be imported are left out, with a note.
+    """
     tasks = dict[str, "Kind"]()
     for name in names:
         try:

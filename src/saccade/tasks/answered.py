@@ -1,12 +1,14 @@
-"""What every answer to one input is: lines, the text that these make, and what is said beside it in training."""
+"""Base of answers: their lines, pictures, and a remark."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
 
 __all__ = ["Answered"]
 
 
 class Answered(ABC):
-    r"""An answer that is written as lines.
+    r"""An answer as lines of text.
 
     Example:
         >>> class Twice(Answered):
@@ -18,15 +20,19 @@ class Answered(ABC):
 
     @abstractmethod
     def lines(self) -> list[str]:
-        """Return as many lines as answers were asked for, blank ones where there are fewer."""
+        """Return a line for each requested answer, blank ones if there are fewer answers."""
+
+    def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
+        """Draw pictures, and return their paths. Default: none."""
+        return iter(())
 
     @property
     def remark(self) -> str:
-        """What is said beside the answer where one example is shown in training; nothing, if a task has nothing."""
+        """A remark beside the answer to an example of training. Default: none."""
         return ""
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
-    def __repr__(self) -> str:  # not its tensors, where answers are looked at in a list
+    def __repr__(self) -> str:  # without its tensors
         return f"{type(self).__name__}({str(self)!r})"

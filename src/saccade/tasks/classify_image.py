@@ -19,7 +19,8 @@ from saccade.tasks.image.sources import open_files
 from saccade.tasks.labels.ranked import Ranked
 from saccade.tasks.labels.ranking import Ranking, probabilities
 from saccade.tasks.labels.ranks import HEADLINE, Ranks
-from saccade.tasks.labels.request import EvalRequest, Request
+from saccade.tasks.labels.request import Request
+from saccade.tasks.request import NoOptions
 from saccade.tasks.task import Task
 from saccade.train.task import Form, Unreadable
 
@@ -37,19 +38,19 @@ class Options(SplitOptions):
     """
 
     size: int | None = None
-    """Height and width of the images in pixels. Default: those of the first image, at most 64."""
+    """Height and width of images in pixels. Default: of the first, at most 64."""
 
     batch_size: int = 128
     """Images per batch."""
 
     flip: bool = True
-    """Mirror every other training image. Use --no-flip if left and right matter, as in digits."""
+    """Mirror every other training image, unless left and right matter (digits)."""
 
     shift: int = 4
     """Largest random shift of a training image, in pixels."""
 
     label_smoothing: float = 0.0
-    """Probability that is spread evenly over all labels."""
+    """Probability spread evenly over all labels."""
 
     def __post_init__(self) -> None:
         SplitOptions.__post_init__(self)
@@ -60,10 +61,10 @@ class Options(SplitOptions):
 
 
 def open_images(data: str, size: int | None = None, objects: Any = None, names: SplitNames | None = None) -> Dataset:
-    """Open labelled images: built-in ones, CIFAR, MNIST, folders of classes, tables, or Python objects.
+    """Open labelled images: built-in ones, files, or Python objects.
 
     Args:
-        data: a key of `BUILTIN`, or a path.
+        data: a key of `BUILTIN`, or the path of CIFAR, MNIST, folders of classes, or tables.
         size: height and width in pixels to which files are scaled.
         objects: rows of image and label, if data are Python objects.
         names: names of the splits.
@@ -153,7 +154,7 @@ CLASSIFY_IMAGE = Task(
     predictor=ImageRanks,
     Options=Options,
     recipes={"shapes": {"flip": False, "shift": 0}, "files": {"label_smoothing": 0.1}},
-    requests={"predict": Request, "eval": EvalRequest, "look": LookRequest},
+    requests={"predict": Request, "eval": NoOptions, "look": LookRequest},
     inputs="files",
     suffixes=SUFFIXES,
     columns=lambda options: (("image", "img"),),

@@ -1,4 +1,4 @@
-"""Which expert took which token, for every job whose models may have experts: recorded, told and drawn."""
+"""Tokens of each expert: recorded, as JSON, and as pictures."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,11 +14,11 @@ __all__ = ["Taken", "draw_taken", "taken", "taken_json"]
 
 
 class Taken(NamedTuple):
-    """What a mixture of experts made of the tokens of one text.
+    """Weights of a mixture of experts for the tokens of a text.
 
     Args:
-        name: of the layer in the model that has the mixture.
-        weights: of each expert's output, `(tokens, experts)`; 0 where it did not take the token.
+        name: of the layer of the model with the mixture.
+        weights: of each expert's output, `(tokens, experts)`, 0 if it did not take the token.
     """
 
     name: str
@@ -26,7 +26,10 @@ class Taken(NamedTuple):
 
 
 def taken(model: Any, run: Callable[[], Any]) -> list[Taken]:
-    """Return which experts took the tokens of the only text that a call reads; nothing of a model without experts.
+    """Return the weights of experts for the only text of a call.
+
+    The list is empty if the model has no experts.
+
 
     Args:
         model: in evaluation mode.
@@ -35,7 +38,7 @@ def taken(model: Any, run: Callable[[], Any]) -> list[Taken]:
     Example:
         >>> import torch
         >>> mixture = MixtureOfExperts(4, 3, 1).eval()
-        >>> [(one.name, one.weights.shape) for one in taken(mixture, lambda: mixture(torch.randn(1, 5, 4)))]
+        >>> [(name, weights.shape) for name, weights in taken(mixture, lambda: mixture(torch.randn(1, 5, 4)))]
         [('', torch.Size([5, 3]))]
     """
     names = {name for name, module in model.named_modules() if isinstance(module, MixtureOfExperts)}
@@ -43,43 +46,42 @@ def taken(model: Any, run: Callable[[], Any]) -> list[Taken]:
         return []
     with look.record(model, detach=True) as records:
         run()
-    found = [(name, aux.weights) for name, aux in records if name in names]
-    return [Taken(name.rpartition(".")[0], rows[0].cpu()) for name, rows in found if rows is not None]
+    weights = [(name, aux.weights) for name, aux in records if name in names]
+    return [Taken(name.rpartition(".")[0], rows[0].cpu()) for name, rows in weights if rows is not None]
 
 
 def draw_taken(
-    found: Sequence[Taken], tokens: Sequence[str], path: Path, title: str, *, json: bool = False
+    mixtures: Sequence[Taken], tokens: Sequence[str], path: Path, title: str, *, json: bool = False
 ) -> Iterator[Path]:
-    """Draw a picture of each mixture: a row for each token, a column for each expert; yields the files.
+    """Draw a picture of each mixture, tokens by experts, and yield the files.
 
     Args:
-        found: of `taken`; what lies behind the tokens is left out.
+        mixtures: of `taken`. Weights after the last token are left out.
         tokens: as they are written.
-        path: without a suffix; the layer's name follows.
-        title: what the tokens are of.
-        json: whether the numbers are written beside each.
+        path: without a suffix. The name of the layer is appended.
+        title: of the text.
+        json: whether to write the numbers too.
     """
-    for name, weights in found:
+    for name, weights in mixtures:
         experts = [f"#{number}" for number in range(1, 1 + weights.shape[1])]
-        own = path.with_name(f"{path.name}-{name.replace('.', '-')}-experts")
-        told = f"{title}, experts of {name}"
+        file = path.with_name(f"{path.name}-{name.replace('.', '-')}-experts")
         yield from look.alignment(
             weights[: len(tokens)],
             experts,
             tokens,
-            own,
-            title=told,
+            file,
+            title=f"{title}, experts of {name}",
             verb="goes to",
             axes=("expert →", "token ↓"),
             json=json,
         )
 
 
-def taken_json(found: Sequence[Taken], tokens: Sequence[str]) -> dict[str, Any]:
-    """Return the weights of experts for JSON, by mixture, a row for each token; nothing without experts.
+def taken_json(mixtures: Sequence[Taken], tokens: Sequence[str]) -> dict[str, Any]:
+    """Return the weights of experts as JSON, by mixture, a row for each token.
 
     >>> import torch
     >>> taken_json([Taken("layers.0", torch.tensor([[0.25, 0.75], [0.0, 0.0]]))], ["a"])
     {'layers.0': [[0.25, 0.75]]}
     """
-    return {name: rounded(weights[: len(tokens)].tolist()) for name, weights in found}
+    return {name: rounded(weights[: len(tokens)].tolist()) for name, weights in mixtures}

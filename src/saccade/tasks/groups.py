@@ -19,9 +19,9 @@ def by_group(
 
     Args:
         score: of outputs and references.
-        outputs: what the model wrote.
-        references: what it should have written, or all that it may have.
-        groups: the group of each, such as its language or its length.
+        outputs: texts of the model.
+        references: the right text of each, or several.
+        groups: of each output, for example its language or its length.
 
     Returns:
         A score for each group, numbered groups in their order, others by name.
@@ -33,16 +33,19 @@ def by_group(
         {'1-10': 1.0, '11-20': 0.5}
     """
     members: dict[str, list[int]] = {}
-    for place, group in enumerate(groups):
-        members.setdefault(group, []).append(place)
+    for index, group in enumerate(groups):
+        members.setdefault(group, []).append(index)
     return {
-        group: score([outputs[place] for place in members[group]], [references[place] for place in members[group]])
+        group: score([outputs[index] for index in members[group]], [references[index] for index in members[group]])
         for group in sorted(members, key=_order)
     }
 
 
 def means(groups: Sequence[str], numbers: Sequence[float]) -> dict[str, float]:
-    """Return the mean of the numbers of each group, in the order in which groups come; "" is none.
+    """Return the mean of each group, in the order of their first numbers.
+
+    Numbers of the group "" are left out.
+
 
     >>> means(["colour", "", "colour"], [1.0, 5.0, 0.0])
     {'colour': 0.5}
@@ -51,7 +54,7 @@ def means(groups: Sequence[str], numbers: Sequence[float]) -> dict[str, float]:
     for group, number in zip(groups, numbers, strict=True):
         if group:
             members.setdefault(group, []).append(number)
-    return {group: fmean(own) for group, own in members.items()}
+    return {group: fmean(members_of_group) for group, members_of_group in members.items()}
 
 
 def _order(group: str) -> tuple[int, str]:

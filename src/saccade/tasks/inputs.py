@@ -1,4 +1,4 @@
-"""Inputs from Python: a text or a path, a file or folder, a data frame, an Arrow table, rows by their columns."""
+"""Inputs from Python: texts, paths, files, data frames, Arrow tables, rows."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -48,7 +48,7 @@ def input_lines(task: Task, inputs: Inputs) -> Iterator[str]:
 
 
 def _of_path(task: Task, path: Path) -> Iterable[Any]:
-    """Inputs of a file or a folder: rows of a table, lines of a text, or files themselves."""
+    """Inputs of a path: rows of a table, lines of a text, or files."""
     files = task.inputs == "files"
     if path.is_dir() and files:
         return [str(file) for file in files_below(path) if file.suffix.lower() in task.suffixes]

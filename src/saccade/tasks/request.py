@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-__all__ = ["LookRequest", "changes", "completed", "results_name"]
+__all__ = ["NoOptions", "changes", "completed", "results_name"]
 
 R = TypeVar("R")
 
@@ -15,8 +15,8 @@ _LONGEST = 180  # bytes of a request in a file name, of 255 that systems take
 
 
 @dataclass(frozen=True, kw_only=True)
-class LookRequest:
-    """Options of pictures: none."""
+class NoOptions:
+    """Options of a verb: none."""
 
 
 def completed(kind: type[R], request: Any) -> R:

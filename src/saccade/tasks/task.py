@@ -18,6 +18,7 @@ from saccade.tasks import load_task
 from saccade.tasks.batches import Sampler
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.predictor import Predictor
+from saccade.tasks.request import NoOptions
 from saccade.tasks.stream import texts
 from saccade.train.task import (
     Answer,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["AsTraining", "Codec", "Hard", "Job", "Task"]
 
 AT_ONCE = 256
-"""Examples of a split that are measured together."""
+"""Examples of a block of an evaluation."""
 
 
 class Hard(NamedTuple):
@@ -51,7 +52,10 @@ class Hard(NamedTuple):
 
 @dataclass(frozen=True)
 class AsTraining:
-    """Data with one of its splits as the training split, whose examples have targets as tensors."""
+    """Data with any of its splits as the training split.
+
+    Examples of training have their targets as tensors.
+    """
 
     data: Any
     split: str
@@ -64,7 +68,7 @@ class AsTraining:
 
 
 class Codec(Protocol):
-    """Examples as tensors, for a run's options: learned from a training split, and saved."""
+    """From examples to tensors: learned from a training split, and saved."""
 
     @property
     def options(self) -> Any:
@@ -82,10 +86,10 @@ class Codec(Protocol):
         """Read the codec of a run."""
 
     def encode(self, examples: Sequence[Any], split: str) -> list[Any]:
-        """Return a sample of each example. A sample has `size` and `order` (`tasks.batches.Sized`)."""
+        """Return a sample (`tasks.batches.Sized`) of each example."""
 
     def collate(self, samples: Sequence[Any], step: int | None = None) -> Any:
-        """Return a batch with `to(device)`, with the random changes of a training step if there is one."""
+        """Return a batch with `to(device)`, augmented if there is a training step."""
 
     def build(self, model: Any) -> nn.Module:
         """Return a freshly initialized model of a class."""
@@ -105,9 +109,11 @@ def _usual(task: "Task", model: str, given: Mapping[str, Any], objects: Any) -> 
     return Suited(task.recipe(model, given["data"]), data=objects)
 
 
-def _by_count(job: "Job") -> Sampler[Any]:
-    size, settings = job.data.size("train"), job.settings
-    return Sampler(partial(job.samples, "train"), size, settings.batch_size, settings.seed, count=len)
+def _sampled(job: "Job") -> Sampler[Any]:
+    encode, size, settings = partial(job.samples, "train"), job.data.size("train"), job.settings
+    if hasattr(settings, "batch_tokens"):
+        return Sampler(encode, size, settings.batch_tokens, settings.seed)
+    return Sampler(encode, size, settings.batch_size, settings.seed, count=len)
 
 
 def _in_blocks(job: "Job", model: nn.Module, split: str, indices: Sequence[int], request: Any) -> Evaluation:
@@ -140,12 +146,12 @@ class Task:
         predictor: from a codec.
         Options: dataclass of the options that all runs share.
         recipes: defaults of each built-in data set, and of "files", for all models.
-        requests: dataclass of the options of the verbs "predict", "eval" and "look".
+        requests: dataclass of the options of the verbs "predict", "eval" and "look". Default: no options.
         inputs: lines of text, or paths of files. "-" is standard input.
         suffixes: of the files that it takes from a folder, or a function of the codec.
         columns: from a run's options to the accepted names of each column of an input, for rows from Python.
         suit: recipe of a model for data that are not built in.
-        sampler: from a job to its training batches. Default: `batch_size` samples each.
+        sampler: from a job to its training batches. Default: about `batch_tokens` words, or else `batch_size` samples.
         evaluate: measures some examples of a split. Default: by the predictor's `predict` and `measure`.
         lines: from a codec and Python objects to lines of input. Default: texts, paths, and rows by `columns`.
         joined: from a job, its model and other runs to the codec of the ensemble. Default: that of the job.
@@ -163,12 +169,12 @@ class Task:
     predictor: Callable[[Any], Predictor]
     Options: type
     recipes: Mapping[str, Mapping[str, Any]]
-    requests: Mapping[str, type]
+    requests: Mapping[str, type] = field(default_factory=lambda: dict.fromkeys(("predict", "eval", "look"), NoOptions))
     inputs: Literal["lines", "files"] = "lines"
     suffixes: tuple[str, ...] | Callable[[Any], tuple[str, ...]] = ()
     columns: Callable[[Any], Sequence[Sequence[str]]] = field(default=lambda options: (), repr=False)
     suit: Callable[["Task", str, Mapping[str, Any], Any], Suited] = field(default=_usual, repr=False)
-    sampler: Callable[["Job"], Sampler[Any]] = field(default=_by_count, repr=False)
+    sampler: Callable[["Job"], Sampler[Any]] = field(default=_sampled, repr=False)
     evaluate: Callable[["Job", nn.Module, str, Sequence[int], Any], Evaluation] = field(default=_in_blocks, repr=False)
     lines: Callable[[Any, Any], Iterator[str]] | None = field(default=None, repr=False)
     joined: Callable[["Job", nn.Module, Sequence["Trained"]], Any] = field(
@@ -181,11 +187,11 @@ class Task:
         return recipe(self, model, data)
 
     def suited(self, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
-        """Return the recipe for data that are not built in."""
+        """Return the recipe for data of the user."""
         return self.suit(self, model, given, objects)
 
     def rows(self, model: str, given: Mapping[str, Any], objects: Any) -> Lazy[Any]:
-        """Return the data for `suit`, by the options that are given and the defaults of all others."""
+        """Return the data for `suit`, by these options and defaults."""
         return self._opened(options_class(self, model, checked=False)(**given), objects)
 
     def prepare(self, options: Any, objects: Any = None) -> "Job":
@@ -212,7 +218,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Job:
-    """A task with a run's codec, which has its options, and its data."""
+    """A task with the codec, the options and the data of a run."""
 
     task: Task
     codec: Any
@@ -239,7 +245,7 @@ class Job:
 
     @property
     def headline(self) -> str:
-        """Metric by which checkpoints are compared."""
+        """Metric that compares checkpoints."""
         headline = self.task.headline
         return headline if isinstance(headline, str) else headline(self.settings)
 
@@ -261,7 +267,7 @@ class Job:
 
     @property
     def at_once(self) -> int:
-        """Number of examples of a split that are in memory together."""
+        """Number of examples in memory at once."""
         return self.task.at_once or AT_ONCE
 
     @property
@@ -329,7 +335,7 @@ class Job:
         return [Hard(loss, example, answer) for (loss, _), example, answer in rows]
 
     def _named(self, split: str, index: int) -> Example:
-        """Return an example whose text names the image that it is about too."""
+        """Return an example with the name of its image before its text."""
         example = self.example(split, index)
         about_file = example.file is not None and self.inputs == "lines"
         return example._replace(text=f"{split}-{index} {example.text}") if about_file else example

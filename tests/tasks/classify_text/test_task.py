@@ -28,7 +28,7 @@ def prepared(data, model="fixed", **more):
 def reviews():
     """The built-in data, learned from few of them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(codec, "_ENDLESS", 300)
+        patch.setattr(codec.LabelledTexts, "endless", 300)
         return prepared("reviews")
 
 
@@ -153,7 +153,7 @@ LEARNED = {"rnn-attention": 0.95, "self-attention": 0.7, "fixed": 0.66, "sum": 0
 @pytest.mark.parametrize("model", LEARNED)
 def test_every_model_learns_what_it_can(model, tmp_path, monkeypatch):
     monkeypatch.setattr("saccade.tasks.classify_text.data.reviews.HELD_OUT", 400)
-    monkeypatch.setattr(codec, "_ENDLESS", 1000)
+    monkeypatch.setattr(codec.LabelledTexts, "endless", 1000)
     runs.train("classify-text", data="reviews", model=model, run=tmp_path / "run", max_steps=200)
     results = json.loads((tmp_path / "run" / "results.json").read_text())
     assert results["metrics"]["accuracy"] > LEARNED[model]

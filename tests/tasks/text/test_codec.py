@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from torch import nn
 
+from saccade.data import Examples, Rows
 from saccade.tasks.text.codec import TextCodec
 from saccade.tasks.text.tokenizer import SpacedWords
 
@@ -59,3 +60,11 @@ def test_a_model_has_the_words_and_labels():
 
     Model.Options = Options
     assert codec(SimpleNamespace(max_length=2, dim=5)).build(Model).weight.shape == (8, 2 * 5)
+
+
+def test_words_and_labels_are_learned_from_the_training_split():
+    texts = [Tagged("Bo met Bo", "name other name"), Tagged("U.S. , Ann", "place other name")]
+    data = Examples(Rows({"train": texts}, ""), lambda row: row)
+    learned, notes = Tags.fit(data, SimpleNamespace(max_length=9, vocabulary_size=6))
+    assert learned.labels == ("name", "other", "place") and not list(notes)
+    assert learned.words.units == (",", "Bo")  # the most frequent, then by the alphabet

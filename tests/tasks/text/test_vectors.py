@@ -36,7 +36,7 @@ def test_glove_and_word2vec_packed_or_not(tmp_path, front, packed):
         (b"3 0\n", "line 1: expected how many numbers a vector has, got 0"),
         (b"other 1 2\n", "expected vectors of the 3 words of the training split, got none"),
         (b"2 2\ncat \x00\xff\x80?\x11\x80?\xff" * 3, "line 2: expected a word and 2 numbers"),
-        (b"x" * (1 << 21), "line 1: expected word vectors as text, got a line of no end"),
+        (b"x" * (1 << 21), "line 1: expected word vectors as text, got an endless line"),
         (b"\x1f\x8bdamaged", "expected a whole gzip file, got a damaged one"),
     ],
 )

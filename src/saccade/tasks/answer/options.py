@@ -27,7 +27,7 @@ class Options(VisualOptions):
     """Most shapes of a built-in scene, up to 8."""
 
     size: int | None = None
-    """Longer side of images of files in pixels. Default: that of the first image, at most 96."""
+    """Longer side of images in pixels. Default: that of the first, at most 96."""
 
     batch_size: int = 32
     """Questions per batch, each with its image."""
@@ -45,7 +45,7 @@ class Options(VisualOptions):
     """Most words of a question. Later words are not read."""
 
     label_smoothing: float = 0.0
-    """Probability that is spread evenly over all answers."""
+    """Probability spread evenly over all answers."""
 
     def __post_init__(self) -> None:
         VisualOptions.__post_init__(self)
@@ -67,7 +67,7 @@ class LookRequest:
     """
 
     by: By | None = None
-    """Attention weights (attention), gradients of the answer (gradient), or of all answers by each word (jacobian).
+    """Attention, gradient of the answer, or jacobian of all answers by each word.
     Default: attention, or gradient for a model without it."""
 
     def __post_init__(self) -> None:

@@ -23,9 +23,9 @@ from saccade.tasks.image.sight import suited
 from saccade.tasks.image.texts import by_image, open_texts
 from saccade.tasks.labels.baselines import usual
 from saccade.tasks.labels.metrics import HEADLINE, confusion
-from saccade.tasks.labels.request import EvalRequest, Request
+from saccade.tasks.labels.request import Request
 from saccade.tasks.predictor import Predictor
-from saccade.tasks.request import completed
+from saccade.tasks.request import NoOptions, completed
 from saccade.tasks.task import Job, Task
 from saccade.train.task import Baseline, Evaluation, Form, Loss, Metric, Unreadable
 
@@ -170,7 +170,7 @@ ANSWER = Task(
     predictor=AnswersQuestions,
     Options=Options,
     recipes={"scenes": {}, "files": {"shift": 2}},
-    requests={"predict": Request, "eval": EvalRequest, "look": LookRequest},
+    requests={"predict": Request, "eval": NoOptions, "look": LookRequest},
     columns=lambda options: (("image", "img"), ("question",)),
     suit=suited,
     sampler=by_image,

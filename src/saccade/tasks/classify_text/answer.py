@@ -40,7 +40,7 @@ class LookRequest(looking.LookRequest):
     """
 
     layer: int | None = None
-    """Draw this layer of self-attention, counted from 1, instead of the attention pooling."""
+    """Draw this layer of self-attention, from 1 on, instead of the pooling."""
 
     head: int | None = None
     """With --layer: draw this head, counted from 1. Default: the mean of all."""

@@ -25,7 +25,6 @@ from saccade.train.options import select
 
 __all__ = ["LabelledTexts"]
 
-_ENDLESS, _FILES = 5_000, 200_000  # texts to learn from: of an endless split, and spread over others
 _VECTORS = "vectors.safetensors"
 
 
@@ -53,7 +52,7 @@ class LabelledTexts(TextCodec):
             ArgumentError: if no word is frequent enough, or the file of vectors does not fit.
             OSError: if that file cannot be read.
         """
-        texts = [example.text for example in training_sample(data, _ENDLESS, _FILES)]
+        texts = [example.text for example in training_sample(data, cls.endless, cls.learned)]
         fronts = (front(text, options.max_length) for text in texts)
         words = Words.learn(fronts, options.vocabulary_size, options.min_count)
         if not words.words:

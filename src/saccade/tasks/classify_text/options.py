@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from saccade._definitions.checks import in_ranges
-from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
 from saccade.models.checks import below_one
+from saccade.tasks.text.options import TextOptions
 from saccade.train.options import PATH
 
 __all__ = ["LONG", "RECIPES", "Options", "suited"]
@@ -47,49 +47,34 @@ _EPOCHS, _PATIENCE = 10, 4
 
 #: Chosen on validation, see docs/results.md: the sum over the root of the length, with pairs of words.
 _DOCUMENTS: dict[str, dict[str, Any]] = {"sum": {"ngrams": 2, "embedding_dim": 16, "reduction": "root"}}
-_RANGES = (
-    ("batch_tokens", 1, 10_000_000),
-    ("vocabulary_size", 5, 10_000_000),  # 4 special ids, and a word
-    ("min_count", 1, 1_000_000),
-    ("max_length", 1, 100_000),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(SplitOptions):
+class Options(TextOptions):
     """Options of all runs that classify texts.
 
     >>> Options(min_count=2).vocabulary_size
     30000
     """
 
-    vocabulary_size: int = 30_000
-    """Most words of the vocabulary: the most frequent of the training split."""
-
     min_count: int = 1
     """Fewest occurrences of a word of the vocabulary in the training split."""
 
     vectors: str | None = field(default=None, metadata=PATH)
-    """File of initial word vectors in the text format of GloVe or word2vec, perhaps gzipped."""
+    """File of initial word vectors: text of GloVe or word2vec, perhaps gzipped."""
 
     freeze_vectors: bool = False
     """Do not train the word vectors of the file."""
 
-    max_length: int = 400
-    """Most words of a text. Later words are not read."""
-
     strip_markup: bool = field(default=False, metadata={"budget": True})  # a run compares the texts themselves
     """Remove HTML: tags become spaces, and entities such as &amp; their characters."""
 
-    batch_tokens: int = 1000
-    """Approximate number of words per batch, padding included."""
-
     label_smoothing: float = 0.0
-    """Probability that is spread evenly over all labels."""
+    """Probability spread evenly over all labels."""
 
     def __post_init__(self) -> None:
-        SplitOptions.__post_init__(self)
-        in_ranges(self, _RANGES)
+        super().__post_init__()
+        in_ranges(self, (("min_count", 1, 1_000_000),))
         below_one(self, "label_smoothing")
         if self.vectors == "":
             raise ArgumentError("--vectors: expected a file, got an empty name")

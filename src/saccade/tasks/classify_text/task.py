@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from statistics import median
 from typing import Any
 
@@ -12,7 +12,6 @@ from torch import nn
 from saccade.data.cleaning import front
 from saccade.data.dataset import training_sample
 from saccade.data.splits import SplitNames
-from saccade.tasks.batches import Sampler
 from saccade.tasks.classify_text import tfidf
 from saccade.tasks.classify_text.answer import LookRequest, TextAnswer, answers, read_texts
 from saccade.tasks.classify_text.codec import LabelledTexts
@@ -23,8 +22,9 @@ from saccade.tasks.ensembles import shortest_texts
 from saccade.tasks.labels.baselines import timed
 from saccade.tasks.labels.ranking import label_numbers
 from saccade.tasks.labels.ranks import HEADLINE, Batch, Ranks
-from saccade.tasks.labels.request import EvalRequest, Request
-from saccade.tasks.task import Job, Task
+from saccade.tasks.labels.request import Request
+from saccade.tasks.request import NoOptions
+from saccade.tasks.task import Task
 from saccade.tasks.text.codec import Text
 from saccade.tasks.text.words import Words
 from saccade.train.task import Baseline, Evaluation, Form, Loss, Suited
@@ -111,12 +111,6 @@ def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> S
     return Suited({**task.recipe(model, given["data"]), **options}, reason, rows)
 
 
-def _sampler(job: Job) -> Sampler[Text]:
-    """Training batches of about as many words."""
-    options = job.settings
-    return Sampler(partial(job.samples, "train"), job.data.size("train"), options.batch_tokens, options.seed)
-
-
 CLASSIFY_TEXT = Task(
     name="classify-text",
     summary="Text classification: a text in, its label out; learned from labelled texts.",
@@ -135,10 +129,9 @@ CLASSIFY_TEXT = Task(
     predictor=TextRanks,
     Options=Options,
     recipes=RECIPES,
-    requests={"predict": Request, "eval": EvalRequest, "look": LookRequest},
+    requests={"predict": Request, "eval": NoOptions, "look": LookRequest},
     columns=lambda options: (("text", "sentence"),),
     suit=_suited,
-    sampler=_sampler,
     joined=shortest_texts,
     at_once=1 << 30,
 )

@@ -11,7 +11,7 @@ from saccade.tasks.text.words import LONE
 __all__ = ["TEXTS", "Model", "fit"]
 
 TEXTS = 20_000
-"""Training texts at most, which take seconds."""
+"""Most training texts. They take seconds."""
 
 _STRENGTH = 10.0  # C, the weight of errors beside the squares of the coefficients
 _WORDS, _COEFFICIENTS = 50_000, 5_000_000  # at most

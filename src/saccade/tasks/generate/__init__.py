@@ -1,7 +1,7 @@
-"""Outputs that are written token by token: beam search, sampling and ensembles, a batch at a time.
+"""Autoregressive decoding: beam search, sampling and ensembles.
 
-A model is decoded by its state, an explicit value that `select` reorders, and by `step`, which leads from the last
-token of every row and the state to the logits of the next token and the next state.
+A model has an explicit state. Its `step` takes the last token of each row and the state, and returns the logits of the
+next token and the next state. `select` reorders the rows of a state.
 """
 
 from saccade.tasks.generate.beam import search

@@ -23,7 +23,7 @@ _LEAST = 1e-6  # the least attention that counts: weights of exactly 0 would mak
 
 
 def weights_of(model: Any, state: Any, target: Tensor) -> Tensor | None:
-    """Return the attention weights of each next token after the true ones, None of a model without attention.
+    """Return the attention weights of each next token after the true ones.
 
     Args:
         model: a `saccade.models.seq2seq.Seq2Seq`, in evaluation mode.
@@ -31,7 +31,7 @@ def weights_of(model: Any, state: Any, target: Tensor) -> Tensor | None:
         target: token ids `(rows, length)`, from the begin token on, a row for each row of the state.
 
     Returns:
-        `(rows, length, source_length)`, on the CPU.
+        `(rows, length, source_length)` on the CPU, or None without attention.
     """
     with look.record(model, detach=True, required=False) as records:
         model.decode(target, state)
@@ -47,7 +47,10 @@ def attended(
     widths: Sequence[int | None],
     tokens: int,
 ) -> list[list[Output]]:
-    """Return outputs with the attention weights of each token, None if the model does not attend, and tokens as texts.
+    """Return outputs with the attention weights and texts of their tokens.
+
+    Weights are None if the model does not attend.
+
 
     Args:
         model: a `saccade.models.seq2seq.Seq2Seq`, in evaluation mode.
@@ -82,7 +85,7 @@ def _read(output: Output, weights: Tensor | None, width: int | None, target: Tok
 
 
 def looks_told(output: Output) -> list[str]:
-    """Return the tokens of an output, each with the sum of its weights if the model may look away from the source.
+    """Return the tokens of an output, with the sums of their weights if below 1.
 
     Weights sum to one, unless a model has another memory beside the source (`saccade.models.adaptive_attention`).
 
@@ -100,7 +103,7 @@ def looks_told(output: Output) -> list[str]:
 
 
 def coverage(weights: Tensor, *, ended: bool = True) -> float:
-    r"""Return how much of a source an output has read: 0 if all of it, and less the more is left out.
+    r"""Return the coverage of a source by an output, 0 if it is read whole.
 
     .. math:: \sum_i \log \min\Big(\sum_j p_{ij},\ 1\Big)
 
@@ -124,7 +127,7 @@ def coverage(weights: Tensor, *, ended: bool = True) -> float:
 
 
 def ranked_by_coverage(outputs: Sequence[Output], beta: float, count: int, *, ended: bool = True) -> list[Output]:
-    """Return the best outputs of an example by their scores and, times β, their coverage.
+    """Return the best outputs of an example by score + β · coverage.
 
     Args:
         outputs: of an example, with weights.

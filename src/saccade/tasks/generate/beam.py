@@ -1,4 +1,4 @@
-"""Greedy and beam search over any autoregressive model: a batch at a time, without Python for each example."""
+"""Greedy decoding and beam search of batches, for autoregressive models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -76,7 +76,7 @@ def search(
 
 
 class _Move(NamedTuple):
-    """Tokens that were added at a position, `(examples, beam)`, for the examples that were still searched."""
+    """Tokens added at a position, `(examples, beam)`, for unfinished examples."""
 
     examples: Tensor  # (examples,), which of the batch they are
     tokens: Tensor
@@ -87,7 +87,7 @@ class _Move(NamedTuple):
 
 @dataclass
 class _Beams:
-    """Unfinished outputs `(examples, beam)` of the examples that are still searched."""
+    """Unfinished outputs `(examples, beam)` of unfinished examples."""
 
     end: int
     count: int
@@ -137,9 +137,9 @@ class _Beams:
     def advance(self, logits: Logits | Tensor, length: int) -> Tensor:
         """Add a token to each output, and return the beam that each new output continues."""
         totals, words = self._candidates(logits, length)
-        totals, places = totals.flatten(1).sort(descending=True, stable=True)  # equal ones stay in their order
-        totals, places = totals[:, : 2 * self.size], places[:, : 2 * self.size]  # at most one end a beam: half go on
-        parents, tokens = places // words.shape[-1], words.flatten(1).gather(1, places)
+        totals, order = totals.flatten(1).sort(descending=True, stable=True)  # equal ones stay in their order
+        totals, order = totals[:, : 2 * self.size], order[:, : 2 * self.size]  # at most one end a beam: half go on
+        parents, tokens = order // words.shape[-1], words.flatten(1).gather(1, order)
         ends = tokens == self.end
         ended = self._finish(totals[:, : self.size], ends[:, : self.size], length)
         origins = parents[:, : self.size]
@@ -175,7 +175,7 @@ class _Beams:
         return ranked
 
     def _over(self, length: int) -> Tensor:
-        """Examples whose search is over."""
+        """Return whether the search of each example is over."""
         over = self.done | (self.leaders[:, -1] > float("-inf"))
         if length >= self.least:
             over = over | (self.limits <= length)
@@ -186,7 +186,7 @@ class _Beams:
         return over
 
     def keep(self, parents: Tensor, left: int) -> tuple[Tensor, Tensor | None]:
-        """Drop the examples whose search is over, and return the arguments of `State.select`."""
+        """Drop finished examples, and return the arguments of `State.select`."""
         rows = torch.arange(len(parents), device=parents.device)[:, None] * self.size + parents
         if left == len(parents):
             return rows, None
@@ -201,7 +201,7 @@ def _vocabulary(logits: Logits | Tensor) -> int:
 
 
 def _best(moves: list[_Move], batch: int, count: int, end: int) -> Hypotheses:
-    """The `count` best finished outputs of each example, read backwards from the moves."""
+    """Return the `count` best outputs of each example, read from last to first."""
     size, device = moves[0].tokens.shape[1], moves[0].tokens.device
     ended, origins = _all(moves, "ended", batch, float("-inf")), _all(moves, "origins", batch, 0)
     tokens, parents = _all(moves, "tokens", batch, end), _all(moves, "parents", batch, 0)
@@ -218,7 +218,7 @@ def _best(moves: list[_Move], batch: int, count: int, end: int) -> Hypotheses:
 
 
 def _all(moves: list[_Move], name: str, batch: int, blank: float) -> Tensor:
-    """A part of all moves as a tensor `(position, batch, beam)`, blank for examples whose search was over."""
+    """Return a part of all moves, `(position, batch, beam)`."""
     parts = [getattr(move, name) for move in moves]
     whole: Tensor = parts[0].new_full((len(moves), batch, parts[0].shape[1]), blank)
     for position, (move, part) in enumerate(zip(moves, parts, strict=True)):

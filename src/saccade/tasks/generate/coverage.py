@@ -1,4 +1,4 @@
-"""Options of predictions and evaluations of models that attend: outputs are ranked by coverage too."""
+"""Options of decoding with a coverage penalty."""
 
 from dataclasses import dataclass
 

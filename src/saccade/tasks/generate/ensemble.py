@@ -23,12 +23,12 @@ class States:
     members: tuple[Any, ...]
 
     def select(self, rows: Tensor, examples: Tensor | None) -> "States":
-        """Return the states of rows `(examples, beam)` of some examples, or of all in their order."""
+        """Return the states of rows `(examples, beam)` of some or all examples."""
         return States(tuple(state.select(rows, examples) for state in self.members))
 
 
 class Ensemble(Looking, nn.Module):
-    r"""Models of any kind that write the same tokens, with the mean of their probabilities.
+    r"""Mean of the probabilities of models with the same tokens.
 
     .. math:: p(y_t \mid y_{<t}, x) = \tfrac{1}{n} \textstyle\sum_k p_k(y_t \mid y_{<t}, x)
 
@@ -60,16 +60,16 @@ class Ensemble(Looking, nn.Module):
         return States(tuple(member.encode(source) for member in members))
 
     def step(self, token: Tensor, state: States) -> tuple[Tensor, States]:
-        """Return log-probabilities `(rows, target_size)` after one more token `(rows,)`, and the next states."""
+        """Return log-probabilities `(rows, target_size)` and the next states."""
         members: Sequence[Any] = list(self.members)
-        steps = [member.step(token, own) for member, own in zip(members, state.members, strict=True)]
-        return mean_log_probs([dense(part) for part, _ in steps]), States(tuple(own for _, own in steps))
+        steps = [member.step(token, part) for member, part in zip(members, state.members, strict=True)]
+        return mean_log_probs([dense(part) for part, _ in steps]), States(tuple(part for _, part in steps))
 
     def decode(self, target: Tensor, state: States) -> Tensor:
-        """Return the log-probabilities of every next token, `(rows, length, target_size)`, as `forward` does."""
+        """Return the log-probabilities of next tokens, as `forward` does."""
         members: Sequence[Any] = list(self.members)
         pairs = zip(members, state.members, strict=True)
-        return mean_log_probs([logits_or_loss(member.decode(target, own), member.output) for member, own in pairs])
+        return mean_log_probs([logits_or_loss(member.decode(target, part), member.output) for member, part in pairs])
 
     def forward(self, source: Any, target: Tensor) -> Tensor:
         """Return the log-probabilities of every next token after the true ones.
@@ -93,8 +93,8 @@ class Ensemble(Looking, nn.Module):
         parts = []
         for number, member in enumerate(self.members):
             front = f"members.{number}."
-            own = [(name.removeprefix(front), aux) for name, aux in records if name.startswith(front)]
-            parts.append(member.alignment(own))
+            layers = [(name.removeprefix(front), aux) for name, aux in records if name.startswith(front)]
+            parts.append(member.alignment(layers))
         weights = [part for part in parts if part is not None]
         width = max((part.shape[-1] for part in weights), default=0)  # some leave out what they never look at
         padded = [F.pad(part, (0, width - part.shape[-1])) for part in weights]

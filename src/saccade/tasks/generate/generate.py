@@ -56,7 +56,7 @@ class Search:
 
     @property
     def width(self) -> int:
-        """Number of outputs of each example that are kept at once.
+        """Number of outputs of each example in memory at once.
 
         >>> Search(beam_size=5).width, Search(beam_size=5, count=2, sampling=Sampling(1.0, 1.0, 1)).width
         (5, 2)
@@ -71,8 +71,8 @@ class Output:
     Args:
         text: in one line.
         ids: its tokens, without an end.
-        score: its rank among others, the log-probability over the length penalty, with other scores that count; of a
-            sample the log-probability.
+        score: for ranking: the log-probability over the length penalty, and other scores. Of a sample it is the
+            log-probability.
         weights: attention weights of its tokens and its end, `(target, source)`, if they are read and there are any.
         tokens: the text of each token and a mark for the end, if they are read.
     """
@@ -146,7 +146,7 @@ def best_texts(rows: Sequence[Sequence[Output]]) -> list[str]:
 
 
 def _uniforms(seed: int, names: Sequence[tuple[int, str]], limits: Tensor, count: int) -> Tensor:
-    """Random numbers of each token, a function of the seed, the name and the number of the sample alone."""
+    """Return random numbers of tokens by seed, name and number of the sample."""
     uniforms = torch.zeros(len(names), count, 1 + int(limits.max()), dtype=torch.double)
     for row, name, limit in zip(uniforms, names, limits.tolist(), strict=True):
         for number, sample_row in enumerate(row):

@@ -1,4 +1,4 @@
-"""Interface of models that write token by token, their outputs, and outputs after a prefix."""
+"""Interface of autoregressive models, their outputs, and prefixes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,9 @@ class Autoregressive(Protocol[S]):
     """A model that writes one token after another."""
 
     def step(self, token: Tensor, state: S) -> tuple[Logits | Tensor, S]:
-        """Return the logits of the next token `(rows, vocabulary)` and the next state, after the tokens `(rows,)`.
+        """Return the logits of the next token, and the next state.
+
+        The logits are `(rows, vocabulary)`, after tokens `(rows,)`.
 
         `Logits` are not laid out, unless they are needed.
         """
@@ -77,7 +79,7 @@ class Begun(Generic[S]):
 
 
 def begun(model: Autoregressive[S], state: S, limits: Tensor, begin: int, prefix: Sequence[int]) -> Begun[S]:
-    """Write a prefix, even beyond the limits: an output that has no room for more is the prefix alone.
+    """Write a prefix, even beyond the limits of outputs.
 
     Args:
         model: called once for each token of the prefix.

@@ -20,7 +20,7 @@ class Options:
     """
 
     label_smoothing: float = 0.0
-    """Probability that is spread evenly over all tokens."""
+    """Probability spread evenly over all tokens."""
 
     beam_size: int = 1
     """Beam size of evaluations. 1 is greedy decoding."""
@@ -35,7 +35,7 @@ class Options:
 
 
 def check_length_penalty(alpha: float) -> None:
-    """Reject a length penalty whose powers overflow.
+    """Reject a length penalty with overflowing powers.
 
     Raises:
         ArgumentError: for such a penalty.

@@ -1,4 +1,4 @@
-"""Predictions that are texts, written token by token: searched or sampled, ranked, and read back."""
+"""Predictor of texts: decoding, ranking, and attention of outputs."""
 
 import time
 from abc import abstractmethod
@@ -27,7 +27,7 @@ __all__ = ["Block", "Generates", "evaluate", "shortest"]
 
 
 class Block(NamedTuple):
-    """Some examples of a split, with their samples, the outputs of a model, and the seconds of writing these."""
+    """Examples of a split with their samples, outputs, and seconds of decoding."""
 
     split: str
     indices: Sequence[int]
@@ -43,7 +43,7 @@ class Generates(Predictor):
 
     Args:
         codec: with the tokenizer `target` and the tokens of the `longest` training target. Its samples have a `number`
-            and a `name`. From samples to what a model encodes leads `inputs`. A sample has a `size` in a batch, 0 if
+            and a `name`. `inputs` makes the input of a model from samples. A sample has a `size` in a batch, 0 if
             there is nothing to write about, and a `width`, the positions that a model may attend to, or None for all.
             `limits` leads from sizes to the most tokens of each output. `blank` is a sample.
     """
@@ -51,16 +51,16 @@ class Generates(Predictor):
     ensemble = Ensemble
 
     decoded: ClassVar[int]
-    """Size of the samples that are decoded together, padding included, times the width of the search."""
+    """Size of a batch of decoding, padding included, times the search width."""
 
     read: ClassVar[int] = 4000
-    """Tokens of outputs that are read back together."""
+    """Tokens of outputs in a batch of attention weights."""
 
     attended: ClassVar[str]
     """The input, in messages."""
 
     ended: ClassVar[bool] = False
-    """Whether the last position of an input is an end, which coverage leaves out."""
+    """Whether coverage leaves out the last position of an input, its end."""
 
     units: ClassVar[str] = "words"
     """Parts of a text, in messages."""
@@ -106,7 +106,7 @@ class Generates(Predictor):
 
     @abstractmethod
     def measure(self, model: nn.Module, blocks: Iterable[Block], size: int) -> Evaluation:
-        """Compare the outputs of blocks with the targets of their examples, `size` of them in all."""
+        """Compare the outputs of blocks with their `size` targets."""
 
     @abstractmethod
     def describe(self, model: Any, sample: Any, outputs: Sequence[Output], count: int, form: Form, look: Any) -> Answer:
@@ -122,7 +122,7 @@ class Generates(Predictor):
         check_prefix(request, self.codec.target, 2 * self.codec.longest, self.units)
 
     def check_request(self, model: nn.Module, request: Any) -> None:
-        """Reject a coverage penalty for a model without attention, or for a search that keeps one output."""
+        """Reject a coverage penalty without attention, or with one output."""
         if request.coverage_penalty and not self.attends(model):
             expected = f"a model that attends to {self.attended}, got {self.codec.options.model}"
             raise ArgumentError(f"--coverage-penalty: expected {expected}")
@@ -151,7 +151,7 @@ class Generates(Predictor):
         return attended(model, state, [outputs], self.codec.target, [self.codec.width(sample)], self.read)
 
     def search(self, request: Any) -> Search:
-        """Return the search of a request, with all outputs that it keeps if they are ranked again."""
+        """Return the search of a request, with all outputs for ranking."""
         return search_of(self.codec.options, request, self.codec.target, rank_all=self.ranks(request))
 
     def ranks(self, request: Any) -> bool:
@@ -177,7 +177,7 @@ class Generates(Predictor):
 
 
 def evaluate(job: Any, model: nn.Module, split: str, indices: Sequence[int], request: Any) -> Evaluation:
-    """Write about examples of a split from the first token to the end, block by block, and measure that."""
+    """Decode examples of a split, block by block, and measure the outputs."""
 
     def block(chosen: Sequence[int]) -> Block:
         examples = [job.data.example(split, index) for index in chosen]
@@ -195,6 +195,6 @@ def evaluate(job: Any, model: nn.Module, split: str, indices: Sequence[int], req
 
 
 def shortest(job: Any, model: nn.Module, others: Sequence[Any]) -> Any:
-    """Return the codec of an ensemble, whose outputs are no longer than those of any member."""
+    """Return the codec of an ensemble, with the least length of outputs."""
     codecs = [job.codec, *(other.task.codec for other in others)]
     return replace(job.codec, longest=min(codec.longest for codec in codecs))

@@ -54,10 +54,10 @@ class Request(EvalRequest):
     """
 
     nbest: int = 1
-    """Answers per input, each on its own line, best first. With --sample: number of samples."""
+    """Answers per input, a line each, best first. With --sample: samples."""
 
     prefix: str | None = None
-    """Text with which each answer begins."""
+    """First words of each answer."""
 
     sample: bool = False
     """Sample answers instead of searching for the best."""
@@ -66,7 +66,7 @@ class Request(EvalRequest):
     """With --sample: temperature of the softmax. Default: 1."""
 
     top_p: float | None = None
-    """With --sample: probability of the most probable tokens to sample from. Default: 1."""
+    """With --sample: sample from the top tokens of this total probability. Default: 1."""
 
     seed: int | None = None
     """With --sample: seed of the samples. Default: that of the run."""
@@ -114,7 +114,7 @@ def search_of(settings: Any, request: Request, target: Tokenizer, *, rank_all: b
 
 
 def check_prefix(request: Request, target: Tokenizer, most: int, units: str) -> None:
-    """Reject a prefix that is longer than an output, or has an unknown token.
+    """Reject a prefix longer than an output, or with an unknown token.
 
     Args:
         request: of a user.

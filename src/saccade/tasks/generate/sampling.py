@@ -66,7 +66,7 @@ def sample(
 
 
 def draw(log_probs: Tensor, uniforms: Tensor, temperature: float = 1.0, top_p: float = 1.0) -> Tensor:
-    r"""Draw tokens from a distribution that is sharpened by a temperature and then cut to its nucleus.
+    r"""Draw tokens from the nucleus of a distribution with a temperature.
 
     .. math::
         p_v \propto \exp(g_v / T) \qquad p'_v \propto p_v\,[v \in V], \quad

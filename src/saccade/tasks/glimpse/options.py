@@ -8,7 +8,7 @@ from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
 from saccade.models.checks import below_one
 from saccade.tasks.labels import request as labels
-from saccade.tasks.request import LookRequest as PlainLookRequest
+from saccade.tasks.request import NoOptions
 
 __all__ = ["RECIPES", "REQUESTS", "EvalRequest", "LookRequest", "Options", "Request"]
 
@@ -77,7 +77,7 @@ class Options(SplitOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvalRequest(labels.EvalRequest):
+class EvalRequest(NoOptions):
     """How eyes are measured: by one path each, and by the mean of several.
 
     >>> EvalRequest(rollouts=5).rollouts
@@ -116,7 +116,7 @@ class Request(EvalRequest, labels.Request):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LookRequest(PlainLookRequest):
+class LookRequest(NoOptions):
     """Which path is drawn.
 
     >>> LookRequest().likeliest

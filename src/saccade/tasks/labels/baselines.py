@@ -49,7 +49,7 @@ def usual(
     name: str = "question",
     about: str = "the most frequent answer to the question, whatever it is about",
 ) -> dict[str, Baseline]:
-    """Measure the most frequent answer, and the most frequent answer to the same question.
+    """Measure the most frequent answer, and that to the same question.
 
     A question may also be a word, and its answer a tag.
 
@@ -58,7 +58,7 @@ def usual(
         questions: of the split. A question that training lacks gets the most frequent answer.
         measure: from an answer to each question to metrics.
         name: of the second baseline.
-        about: what it does, in a few words.
+        about: the second baseline in a few words.
 
     Example:
         >>> train = [("is it?", ["yes"]), ("is it?", ["yes"]), ("how many?", ["2"])]

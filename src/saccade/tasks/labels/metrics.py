@@ -12,7 +12,7 @@ _MATRIX = 100  # most labels of a whole confusion matrix
 
 
 def accuracy(predictions: Sequence[int], targets: Sequence[int]) -> float:
-    """Return the share of predictions that are right.
+    """Return the share of right predictions.
 
     >>> accuracy([0, 1, 1, 1], [0, 1, 0, 1])
     0.75
@@ -22,7 +22,7 @@ def accuracy(predictions: Sequence[int], targets: Sequence[int]) -> float:
 
 
 def f1(predictions: Sequence[int], targets: Sequence[int], label: int) -> float:
-    r"""Return the harmonic mean of the precision and recall of a label, \(2 t / (p + n)\).
+    r"""Return F1, the harmonic mean of precision and recall, \(2 t / (p + n)\).
 
     Args:
         predictions: p of them are the label.

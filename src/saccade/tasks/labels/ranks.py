@@ -7,7 +7,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from saccade.data.dataset import training_sample
 from saccade.tasks.labels.baselines import majority
@@ -16,7 +15,7 @@ from saccade.tasks.labels.ranking import label_numbers
 from saccade.tasks.labels.request import Request, check_count
 from saccade.tasks.predictor import Predictor
 from saccade.tasks.request import completed
-from saccade.train.task import Answer, Baseline, Evaluation, Form, Loss
+from saccade.train.task import Answer, Baseline, Evaluation, Form
 
 __all__ = ["HEADLINE", "Batch", "Ranks"]
 
@@ -48,11 +47,6 @@ class Ranks(Predictor):
 
     learned: ClassVar[int] = 5_000
     """Training examples of other splits for the baseline, at most."""
-
-    def loss(self, model: nn.Module, batch: Any) -> Loss:
-        """Return the cross-entropy of the labels."""
-        logits, smoothing = model(batch[0]).float(), self.codec.options.label_smoothing
-        return Loss(F.cross_entropy(logits, batch.labels, label_smoothing=smoothing), len(batch.labels))
 
     def measure(
         self, model: nn.Module, predictions: Sequence[int], examples: Sequence[Any], request: Any

@@ -3,17 +3,13 @@
 from dataclasses import dataclass
 
 from saccade.errors import ArgumentError
+from saccade.tasks.request import NoOptions
 
-__all__ = ["EvalRequest", "Request", "check_count"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvalRequest:
-    """Options of evaluations of a classifier: none."""
+__all__ = ["Request", "check_count"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(EvalRequest):
+class Request(NoOptions):
     """Options of predictions of a classifier.
 
     >>> Request(nbest=2).nbest
@@ -21,7 +17,7 @@ class Request(EvalRequest):
     """
 
     nbest: int = 1
-    """Classes per input, most probable first, each with its probability on its own line."""
+    """Classes per input, each with its probability on its own line."""
 
     def __post_init__(self) -> None:
         if self.nbest < 1:

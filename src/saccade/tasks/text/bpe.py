@@ -1,4 +1,4 @@
-"""Byte-level byte-pair encoding: pieces of words, learned from the corpus, that can write any text."""
+"""Byte-level byte-pair encoding: learned pieces of words for any text."""
 
 import json
 import re
@@ -21,7 +21,10 @@ _HALVES = re.compile("[\ud800-\udfff]")  # of surrogate pairs
 
 
 class BytePairs:
-    """One token for a frequent sequence of bytes: from a whole word down to a part of a rare character.
+    """A token for each frequent sequence of bytes.
+
+    It is at most a word, and may be part of a rare character.
+
 
     Texts are composed (NFC) and begin with a space of their own, so that a word is the same tokens wherever it stands.
     Every text has tokens, and comes back from them; none is unknown.
@@ -35,7 +38,7 @@ class BytePairs:
         (['low', ' ', 's', 'lo', 'w'], 'low slow')
 
     Source:
-        Sennrich, Haddow, Birch 2016, "Neural Machine Translation of Rare Words with Subword Units", algorithm 1; on
+        Sennrich, Haddow, Birch 2016, "Neural Machine Translation of Rare Words with Subword Units", algorithm 1. On
         bytes as in Radford et al. 2019, "Language Models are Unsupervised Multitask Learners", section 2.2.
     """
 
@@ -47,7 +50,10 @@ class BytePairs:
 
     @classmethod
     def learn(cls, texts: Iterable[str], size: int) -> "BytePairs":
-        """Merge the most frequent neighbours of some texts until there are `size` ids, or none is there twice."""
+        """Merge the most frequent neighbours of texts, up to `size` ids.
+
+        It ends early if no pair is there twice.
+        """
         library = _library()
         trainer = library.trainers.BpeTrainer(
             vocab_size=size,
@@ -68,11 +74,11 @@ class BytePairs:
         Raises:
             ArgumentError: if it is no tokenizer of bytes with the special ids in their places.
         """
-        library, told = _library(), json.dumps(content.get("tokenizer"))
+        library, description = _library(), json.dumps(content.get("tokenizer"))
         try:
-            tokenizer = library.Tokenizer.from_str(told)
+            tokenizer = library.Tokenizer.from_str(description)
         except Exception as error:
-            if type(error) is not Exception:  # which is the library's own class for what it cannot read
+            if type(error) is not Exception:  # the class of the library's errors
                 raise
             raise ArgumentError(f"tokenizer.json: expected a tokenizer of byte pairs, got {error}") from error
         if [tokenizer.id_to_token(number) for number in range(SPECIAL)] != _NAMES:
@@ -80,11 +86,14 @@ class BytePairs:
         return cls(tokenizer)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `from_json` reads; its "tokenizer" is a tokenizer.json of the library `tokenizers`."""
+        """Return the content for `from_json`.
+
+        Its "tokenizer" is a tokenizer.json of the library `tokenizers`.
+        """
         return {"kind": "bpe", "tokenizer": json.loads(self._tokenizer.to_str())}
 
     def __len__(self) -> int:
-        """How many ids there are."""
+        """Return the number of ids."""
         return self._tokenizer.get_vocab_size()
 
     def encode(self, text: str) -> list[int]:
@@ -92,26 +101,32 @@ class BytePairs:
         return self._tokenizer.encode(_whole(text), add_special_tokens=False).ids
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the token ids of each text; many are far faster at once than one by one."""
-        found = self._tokenizer.encode_batch_fast(list(map(_whole, texts)), add_special_tokens=False)
-        return [each.ids for each in found]
+        """Return the token ids of each text, far faster than one by one."""
+        encodings = self._tokenizer.encode_batch_fast(list(map(_whole, texts)), add_special_tokens=False)
+        return [encoding.ids for encoding in encodings]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of token ids; special ids are nothing, bytes that are no character U+FFFD."""
+        """Return the text of token ids, U+FFFD for invalid bytes."""
         return self._tokenizer.decode([number for number in ids if number >= SPECIAL]).removeprefix(" ")
 
     def piece(self, number: int) -> str:
-        """Return the text of one token, its space before it; for a part of a character U+FFFD."""
+        """Return the text of a token with the space before it.
+
+        It is U+FFFD for part of a character.
+        """
         return self._tokenizer.decode([number]) if number >= SPECIAL else ""
 
     def pieces(self, text: str) -> list[str]:
-        """Return the text of each token; the first one without the space that every text begins with."""
-        found = [self.piece(number) for number in self.encode(text)]
-        return [found[0].removeprefix(" "), *found[1:]] if found else []
+        """Return the text of each token, without the first space."""
+        pieces = [self.piece(number) for number in self.encode(text)]
+        return [pieces[0].removeprefix(" "), *pieces[1:]] if pieces else []
 
 
 def _whole(text: str) -> str:
-    """A text with U+FFFD for each half of a surrogate pair, as Python has bytes of a command that are no UTF-8."""
+    """Return a text with U+FFFD for each half of a surrogate pair.
+
+    Python has such halves for bytes of a command that are no UTF-8.
+    """
     return _HALVES.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
@@ -119,13 +134,13 @@ def _library() -> Any:
     try:
         import tokenizers
     except ImportError as error:
-        wanted = "--tokenizer bpe needs tokenizers, which is not installed"
-        raise SaccadeError(f"{wanted}: {pip_install('train')}") from error
+        missing = "--tokenizer bpe needs tokenizers, which is not installed"
+        raise SaccadeError(f"{missing}: {pip_install('train')}") from error
     return tokenizers
 
 
 def _blank() -> "Tokenizer":
-    """A tokenizer that knows no pairs yet."""
+    """Return a tokenizer without pairs."""
     library = _library()
     tokenizer: Tokenizer = library.Tokenizer(library.models.BPE())
     normalizers, words = library.normalizers, library.pre_tokenizers

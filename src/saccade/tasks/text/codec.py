@@ -1,7 +1,7 @@
 """Texts with labels as ids of words: saved, encoded and padded."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
@@ -12,12 +12,13 @@ from torch import nn
 from saccade._system.files import write_json
 from saccade._system.notes import Once, say
 from saccade.data.cleaning import WIDEST, composed
+from saccade.data.dataset import training_sample
 from saccade.models.padded import Padded
 from saccade.tasks.batches import rectangle
 from saccade.tasks.labels.ranking import label_numbers
 from saccade.tasks.labels.ranks import Batch
 from saccade.tasks.saved import TOKENIZER, labels_from, reading
-from saccade.tasks.text.tokenizer import from_json
+from saccade.tasks.text.tokenizer import SpacedWords, from_json
 from saccade.train.options import select
 from saccade.train.task import Example
 
@@ -54,12 +55,22 @@ class Text(NamedTuple):
 
 @dataclass(frozen=True)
 class TextCodec:
-    """Codec of texts with one label each, or several. A task defines `fit`.
+    """Codec of texts with one label each, or several.
 
     Args:
         labels: all labels, sorted. The number of a label is its index.
         words: the tokenizer.
-        options: of the run, with `max_length`.
+        options: of the run (`saccade.tasks.text.options.TextOptions`).
+
+    Example:
+        >>> from types import SimpleNamespace as Example
+        >>> class Tags(TextCodec):
+        ...     by_word = True
+        ...     def labels_of(self, example):
+        ...         return example.tags
+        >>> codec = Tags(("O", "PLACE"), SpacedWords(["in", "Rome"]), options=Example(max_length=9))
+        >>> codec.encode([Example(text="in Rome", tags=["O", "PLACE"])], "train")
+        [Text(ids=[4, 5], labels=[0, 1], text='', tokens=())]
     """
 
     labels: tuple[str, ...]
@@ -68,6 +79,24 @@ class TextCodec:
 
     by_word: ClassVar[bool] = False
     """Whether each word has a label. Labels of words that are not read are left out."""
+
+    endless: ClassVar[int] = 5_000
+    """Texts of an endless training split to learn from."""
+
+    learned: ClassVar[int] = 200_000
+    """Texts of other training splits to learn from, at most."""
+
+    @classmethod
+    def fit(cls, data: Any, options: Any) -> tuple[Self, Iterable[str]]:
+        """Learn the most frequent words between spaces, and all labels.
+
+        They come from the training split, or a sample of it.
+        """
+        examples = training_sample(data, cls.endless, cls.learned)
+        words = SpacedWords.learn((example.text for example in examples), options.vocabulary_size)
+        codec = cls((), words, options=options)
+        labels = {label for example in examples for label in codec.labels_of(example)}
+        return replace(codec, labels=tuple(sorted(labels))), []
 
     def save(self, folder: Path) -> None:
         """Write tokenizer.json."""
@@ -164,7 +193,7 @@ class TextCodec:
 
     @property
     def limit(self) -> str:
-        """The longest text that is read, for messages."""
+        """The greatest length of a text, for messages."""
         return f"{self.options.max_length} words (--max-length), and later words are not read"
 
 

@@ -1,4 +1,4 @@
-"""HTML out of texts, as reviews from the web have it."""
+"""Texts without HTML."""
 
 import html
 import re
@@ -10,9 +10,9 @@ _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
 def without_markup(text: str) -> str:
-    """Return a text without tags and comments, each a space, and with the characters that entities stand for.
+    """Return a text without HTML.
 
-    What only looks like a tag ("a < b", "<3") stays.
+    Tags and comments become spaces, and entities their characters. Other signs stay, for example "a < b" and "<3".
 
     >>> without_markup("Dull.<br /><br />The cast &amp; the <i>plot</i>: 1 < 2")
     'Dull.  The cast & the  plot : 1 < 2'
@@ -21,12 +21,12 @@ def without_markup(text: str) -> str:
 
 
 def _between_comments(text: str) -> Iterator[str]:
-    """The parts of a text; one that opens no comment, or never closes it, is one part.
+    """Parts of a text between comments. A comment without an end is text.
 
-    No regular expression: it would look for the end anew from each beginning, which of many takes minutes.
+    A regular expression would search for the end from each beginning, which takes minutes if there are many.
     """
-    place = 0
-    while (begin := text.find("<!--", place)) >= 0 and (end := text.find("-->", begin + 4)) >= 0:
-        yield text[place:begin]
-        place = end + 3
-    yield text[place:]
+    start = 0
+    while (begin := text.find("<!--", start)) >= 0 and (end := text.find("-->", begin + 4)) >= 0:
+        yield text[start:begin]
+        start = end + 3
+    yield text[start:]

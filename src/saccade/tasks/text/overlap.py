@@ -1,20 +1,19 @@
-r"""How much texts have in common with several references each: BLEU-1 to 4, CIDEr and ROUGE-L.
+r"""Overlap of texts with several references: BLEU-1 to 4, CIDEr, ROUGE-L.
 
-All count words as COCO's evaluation does: lower case, without punctuation, "man's" and "isn't" as two words each. Its
-tokenizer is Stanford's, a program in Java; the one here agrees with it on plain English sentences, and is not it.
+All count words as COCO's evaluation does: lower case, without punctuation, "man's" and "isn't" as two words each. COCO
+uses Stanford's tokenizer, a program in Java. The one here gives the same words for plain English sentences.
 
-    BLEU       by sacreBLEU on these words, with no smoothing; the length of the closest reference counts, the shorter
-               of two that are as close. Papers that leave out the penalty for brevity (Xu et al. 2015) print more.
-    CIDEr      computed here; the definition is that of pycocoevalcap's class `Cider`, which is what the literature
-               prints under this name: CIDEr-D, without stemming.
-    ROUGE-L    longest common subsequences by rapidfuzz, and of them the F that COCO's evaluation takes, β = 1.2.
-    METEOR     is not measured: it needs a program in Java, or WordNet's data, which would have to be downloaded.
+    BLEU       by sacreBLEU on these words, without smoothing. The length of the closest reference counts, or the
+               shorter of two. Papers without the brevity penalty (Xu et al. 2015) have higher numbers.
+    CIDEr      as defined by the class `Cider` of pycocoevalcap, as in the literature: CIDEr-D without stemming.
+    ROUGE-L    F of longest common subsequences (rapidfuzz) with the β = 1.2 of COCO's evaluation.
+    METEOR     is left out: it needs a program in Java, or WordNet's data.
 
 Source:
-    Papineni et al. 2002, "BLEU: a Method for Automatic Evaluation of Machine Translation"; Vedantam, Zitnick, Parikh
-    2015, "CIDEr: Consensus-based Image Description Evaluation" (https://arxiv.org/abs/1411.5726); Lin 2004, "ROUGE: A
-    Package for Automatic Evaluation of Summaries"; Chen et al. 2015 (https://arxiv.org/abs/1504.00325), section 3, for
-    how COCO's evaluation has them.
+    Papineni et al. 2002, "BLEU: a Method for Automatic Evaluation of Machine Translation".
+    Vedantam, Zitnick, Parikh 2015, "CIDEr: Consensus-based Image Description Evaluation"
+    (https://arxiv.org/abs/1411.5726). Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries".
+    COCO's evaluation: Chen et al. 2015 (https://arxiv.org/abs/1504.00325), section 3.
 """
 
 import math
@@ -29,9 +28,9 @@ from saccade.errors import ArgumentError
 __all__ = ["References", "bleu", "bleus", "cider", "rouge_l", "words"]
 
 _ORDERS = 4  # words of the longest n-gram
-_SIGMA = 6.0  # of the Gaussian that lengths are compared by
-_BETA = 1.2  # how much more recall counts than precision in ROUGE-L
-_APART = re.compile(r"(n't|'(?:s|m|d|re|ve|ll))\b")  # what is a word of its own behind another
+_SIGMA = 6.0  # of the Gaussian of differences in length
+_BETA = 1.2  # weight of recall in ROUGE-L
+_APART = re.compile(r"(n't|'(?:s|m|d|re|ve|ll))\b")  # second part of a contraction
 _WORD = re.compile(r"n't\b|'(?:s|m|d|re|ve|ll)\b|\w+(?:[-.]\w+)*")
 _Counts = Counter[tuple[str, ...]]
 _Vector = dict[tuple[str, ...], float]
@@ -39,7 +38,7 @@ References = Sequence[Sequence[str]]
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text as they are compared: lower case, without punctuation.
+    """Return the words of a text in lower case, without punctuation.
 
     >>> words("A man's dog isn't in the T-shirt, is it?")
     ['a', 'man', "'s", 'dog', 'is', "n't", 'in', 'the', 't-shirt', 'is', 'it']
@@ -48,7 +47,7 @@ def words(text: str) -> list[str]:
 
 
 def bleu(outputs: Sequence[str], references: References, order: int = _ORDERS) -> dict[str, Any]:
-    r"""Return the BLEU of a corpus, 0 to 100, with the signature that says how it was computed.
+    r"""Return the BLEU of a corpus, 0 to 100, and the signature of the computation.
 
         BLEU_n = b · (p₁ · … · p_n)^{1/n},   b = exp(min(0, 1 − r / c))
 
@@ -56,8 +55,8 @@ def bleu(outputs: Sequence[str], references: References, order: int = _ORDERS) -
     those of the references that are closest to them in length.
 
     Args:
-        outputs: what the model wrote.
-        references: of each, those to compare it with.
+        outputs: texts of the model.
+        references: of each output.
         order: n, words of the longest n-gram: 1 to 4.
 
     Returns:
@@ -82,8 +81,8 @@ def bleus(outputs: Sequence[str], references: References, orders: Sequence[int])
         ArgumentError: as `bleu`.
 
     Example:
-        >>> found = bleus(["a dog runs"], [["A dog sleeps.", "the dog runs"]], [1, 2])
-        >>> {order: round(each["score"], 3) for order, each in found.items()}
+        >>> scores = bleus(["a dog runs"], [["A dog sleeps.", "the dog runs"]], [1, 2])
+        >>> {order: round(result["score"], 3) for order, result in scores.items()}
         {1: 100.0, 2: 100.0}
     """
     from sacrebleu.metrics.bleu import BLEU
@@ -91,30 +90,33 @@ def bleus(outputs: Sequence[str], references: References, orders: Sequence[int])
     _check(outputs, references)
     cut = [[" ".join(words(text)) for text in texts] for texts in references]
     metric = BLEU(tokenize="none", smooth_method="none", max_ngram_order=max(orders), force=True)
-    found = metric.corpus_score([" ".join(words(text)) for text in outputs], [*zip_longest(*cut)])
+    statistics = metric.corpus_score([" ".join(words(text)) for text in outputs], [*zip_longest(*cut)])
     signature = f"{metric.get_signature()}|words:lowercase,no-punctuation|order:"
 
     def score(order: int) -> float:
-        counts, lengths = (found.counts[:order], found.totals[:order]), (found.sys_len, found.ref_len)
+        counts, lengths = (
+            (statistics.counts[:order], statistics.totals[:order]),
+            (statistics.sys_len, statistics.ref_len),
+        )
         return float(metric.compute_bleu(*counts, *lengths, smooth_method="none", max_ngram_order=order).score)
 
     return {order: {"score": score(order), "signature": f"{signature}{order}"} for order in orders}
 
 
 def cider(outputs: Sequence[str], references: References) -> float:
-    r"""Return the CIDEr of a corpus, 0 to 10: how much outputs say of what references of their images alone say.
+    r"""Return the CIDEr of a corpus, 0 to 10: overlap of rare n-grams.
 
         CIDEr = mean over images of  10/m · Σ_j e^{−(l − l_j)² / 2σ²} · s_j
         s_j = ¼ Σ_{n=1..4} min(g_n, r_nj) · r_nj / (|g_n| |r_nj|)
 
-    where g_n are the weights of an output's n-grams, r_nj those of its j-th reference of m, an n-gram's weight is how
-    often it is there times ln(images / images of whose references one has it), l are lengths in words, and σ = 6. This
-    is CIDEr-D (Vedantam et al. 2015), without stemming, as pycocoevalcap 1.2 computes it under the name of
-    Cider; papers often print a hundred times this number. One image alone has 0, as no n-gram tells it from others.
+    where g_n are the weights of the n-grams of an output, and r_nj those of its j-th reference of m. A weight is a
+    count times ln(images / images with the n-gram in a reference). Lengths in words are l, and σ = 6. This is CIDEr-D
+    (Vedantam et al. 2015) without stemming, as the class Cider of pycocoevalcap 1.2 computes it. Papers often have a
+    hundred times this number. A single image has 0, since no n-gram is rare.
 
     Args:
-        outputs: what the model wrote.
-        references: of each, those to compare it with; document frequencies are of these references.
+        outputs: texts of the model.
+        references: of each output. Document frequencies are of these.
 
     Raises:
         ArgumentError: if there are not as many references, or one has none.
@@ -124,14 +126,14 @@ def cider(outputs: Sequence[str], references: References) -> float:
         2.814
     """
     _check(outputs, references)
-    known = [[_counts(words(text)) for text in texts] for texts in references]
-    images = Counter(gram for each in known for gram in set().union(*each))
-    rarity = {gram: math.log(len(known)) - math.log(count) for gram, count in images.items()}
-    unseen = math.log(max(1, len(known)))
+    counted = [[_counts(words(text)) for text in texts] for texts in references]
+    images = Counter(gram for texts in counted for gram in set().union(*texts))
+    rarity = {gram: math.log(len(counted)) - math.log(count) for gram, count in images.items()}
+    unseen = math.log(max(1, len(counted)))
     scores = []
-    for output, each in zip(outputs, known, strict=True):
-        own = _weighted(_counts(words(output)), rarity, unseen)
-        near = [_similarity(own, _weighted(counts, rarity, unseen)) for counts in each]
+    for output, texts in zip(outputs, counted, strict=True):
+        weighted = _weighted(_counts(words(output)), rarity, unseen)
+        near = [_similarity(weighted, _weighted(counts, rarity, unseen)) for counts in texts]
         scores.append(10 * sum(near) / len(near))
     return sum(scores) / max(1, len(scores))
 
@@ -145,8 +147,8 @@ def rouge_l(outputs: Sequence[str], references: References) -> float:
     evaluation has it.
 
     Args:
-        outputs: what the model wrote.
-        references: of each, those to compare it with.
+        outputs: texts of the model.
+        references: of each output.
 
     Raises:
         ArgumentError: if there are not as many references, or one has none.
@@ -160,10 +162,10 @@ def rouge_l(outputs: Sequence[str], references: References) -> float:
     _check(outputs, references)
     total = 0.0
     for output, texts in zip(outputs, references, strict=True):
-        own, known = words(output), [words(text) for text in texts]
-        common = [LCSseq.similarity(own, other) for other in known]
-        precision = max(common) / max(1, len(own))
-        recall = max(count / max(1, len(other)) for count, other in zip(common, known, strict=True))
+        tokens, others = words(output), [words(text) for text in texts]
+        common = [LCSseq.similarity(tokens, other) for other in others]
+        precision = max(common) / max(1, len(tokens))
+        recall = max(count / max(1, len(other)) for count, other in zip(common, others, strict=True))
         if precision and recall:
             total += (1 + _BETA**2) * precision * recall / (recall + _BETA**2 * precision)
     return total / max(1, len(outputs))
@@ -177,13 +179,13 @@ def _check(outputs: Sequence[str], references: References) -> None:
 
 
 def _counts(tokens: Sequence[str]) -> _Counts:
-    """How often each n-gram of one to four words is there."""
+    """Count the n-grams of one to four words."""
     grams = (tuple(tokens[at : at + n]) for n in range(1, _ORDERS + 1) for at in range(len(tokens) - n + 1))
     return Counter(grams)
 
 
 def _weighted(counts: _Counts, rarity: _Vector, unseen: float) -> tuple[list[_Vector], int]:
-    """The weights of n-grams by n, and how long the text is: in bigrams, as pycocoevalcap counts it."""
+    """Return the weights of n-grams by n, and the length in bigrams (pycocoevalcap)."""
     vectors: list[_Vector] = [{} for _ in range(_ORDERS)]
     for gram, count in counts.items():
         vectors[len(gram) - 1][gram] = count * rarity.get(gram, unseen)
@@ -191,7 +193,7 @@ def _weighted(counts: _Counts, rarity: _Vector, unseen: float) -> tuple[list[_Ve
 
 
 def _similarity(own: tuple[list[_Vector], int], other: tuple[list[_Vector], int]) -> float:
-    """How near two texts are, 0 to 1."""
+    """Return the similarity of two texts, 0 to 1."""
     total = 0.0
     for mine, theirs in zip(own[0], other[0], strict=True):
         norms = math.hypot(*mine.values()) * math.hypot(*theirs.values())

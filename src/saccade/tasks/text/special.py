@@ -1,6 +1,6 @@
-"""The ids that are no text, the same for every tokenizer."""
+"""Special ids of all tokenizers."""
 
 __all__ = ["BEGIN", "END", "PADDING", "SPECIAL", "UNKNOWN"]
 
 PADDING, BEGIN, END, UNKNOWN = range(4)
-SPECIAL = 4  # ids below are no text
+SPECIAL = 4  # ids below it are special

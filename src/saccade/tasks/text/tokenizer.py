@@ -1,4 +1,4 @@
-"""Text to token ids and back, by characters, words or pieces of words; described by JSON that says which."""
+"""Tokenizers of characters, words and pieces of words, saved as JSON."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -16,15 +16,15 @@ __all__ = ["Characters", "SpacedWords", "Tokenizer", "from_json", "one_line"]
 
 
 class Tokenizer(Protocol):
-    """Text to token ids and back; the ids are 0 to 3 as above, and the tokens of text from 4 on."""
+    """From text to token ids and back. Ids below 4 are special."""
 
     unknowns: ClassVar[bool]
-    """Whether there are texts that it does not know."""
+    """Whether some texts have unknown tokens."""
     joint: ClassVar[str]
-    """What stands between two tokens in a text."""
+    """Separator of tokens in a text."""
 
     def __len__(self) -> int:
-        """How many ids there are."""
+        """Return the number of ids."""
 
     def encode(self, text: str) -> list[int]:
         """Return token ids, without a begin or an end."""
@@ -36,7 +36,10 @@ class Tokenizer(Protocol):
         """Return the text of token ids."""
 
     def piece(self, number: int) -> str:
-        """Return the text of one token, "" for a special one; where it is part of a character, U+FFFD."""
+        """Return the text of a token.
+
+        It is "" for a special one, and U+FFFD for part of a character.
+        """
 
     def pieces(self, text: str) -> list[str]:
         """Return the text of each token of a text, as people read it."""
@@ -46,10 +49,10 @@ class Tokenizer(Protocol):
 
 
 class _Units(ABC):
-    """Tokens that are parts of a text as they stand there.
+    """Unchanged parts of a text as tokens.
 
     Args:
-        units: all that are known, in the order of their ids, from 4 on.
+        units: the vocabulary, in the order of ids from 4 on.
     """
 
     unknowns: ClassVar[bool] = True
@@ -62,7 +65,7 @@ class _Units(ABC):
 
     @classmethod
     def learn(cls, texts: Iterable[str], size: int | None = None) -> Self:
-        """Know the units of some texts: the most frequent, so that there are at most `size` ids."""
+        """Learn the most frequent units of texts, for at most `size` ids."""
         counts = Counter(chain.from_iterable(map(cls.split, texts)))
         ranked = sorted(counts, key=lambda unit: (-counts[unit], unit))
         return cls(sorted(ranked if size is None else ranked[: size - SPECIAL]))
@@ -73,7 +76,7 @@ class _Units(ABC):
         """Return the units of a text."""
 
     def __len__(self) -> int:
-        """How many ids there are."""
+        """Return the number of ids."""
         return len(self.units) + SPECIAL
 
     def pieces(self, text: str) -> list[str]:
@@ -81,11 +84,11 @@ class _Units(ABC):
         return self.split(text)
 
     def encode(self, text: str) -> list[int]:
-        """Return token ids, without a begin or an end; a unit that is not known is 3."""
+        """Return token ids, without begin and end, 3 for an unknown unit."""
         return self.numbers(self.split(text))
 
     def numbers(self, pieces: Iterable[str]) -> list[int]:
-        """Return the ids of units as `pieces` has them."""
+        """Return the ids of units."""
         return list(map(self._ids.get, pieces, repeat(UNKNOWN)))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
@@ -93,21 +96,24 @@ class _Units(ABC):
         return [self.encode(text) for text in texts]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of token ids; unknown is the replacement character, and other special ids are nothing."""
+        """Return the text of token ids.
+
+        An unknown token is U+FFFD, and other special ids are left out.
+        """
         return self.joint.join(filter(None, map(self.piece, ids)))
 
     def piece(self, number: int) -> str:
-        """Return the text of one token, as `decode` has it."""
+        """Return the text of a token, as `decode` has it."""
         if number >= SPECIAL:
             return self.units[number - SPECIAL]
         return "\N{REPLACEMENT CHARACTER}" if number == UNKNOWN else ""
 
 
 class Characters(_Units):
-    """One token a character (a Unicode code point, composed where Unicode composes: NFC).
+    """A token for each character, a code point of the text in NFC.
 
     Args:
-        units: all that are known, in the order of their ids, from 4 on.
+        units: the vocabulary, in the order of ids from 4 on.
 
     Example:
         >>> tokenizer = Characters.learn(["cab", "bad"])
@@ -129,10 +135,10 @@ class Characters(_Units):
 
 
 class SpacedWords(_Units):
-    """One token a word: what stands between white space, composed (NFC).
+    """A token for each word between white space, in NFC.
 
     Args:
-        units: all that are known, in the order of their ids, from 4 on.
+        units: the vocabulary, in the order of ids from 4 on.
 
     Example:
         >>> tokenizer = SpacedWords.learn(["7 3", "3 oh"])
@@ -157,7 +163,7 @@ def from_json(content: Mapping[str, Any]) -> Tokenizer:
     """Return the tokenizer that a part of tokenizer.json describes.
 
     Raises:
-        ArgumentError: if its kind is not known, or it is not whole.
+        ArgumentError: if its kind is unknown, or a part is missing.
 
     Example:
         >>> from_json(Characters("ab").to_json()).encode("ba")
@@ -171,23 +177,22 @@ def from_json(content: Mapping[str, Any]) -> Tokenizer:
     if kind == SpacedWords.kind:
         return SpacedWords(_different(content["words"], list, "words"))
     if kind != "characters":
-        known = "bpe, characters, words or spaced words"
-        raise ArgumentError(f"tokenizer.json: expected a tokenizer of kind {known}, got kind {kind!r}")
+        kinds = "bpe, characters, words or spaced words"
+        raise ArgumentError(f"tokenizer.json: expected a tokenizer of kind {kinds}, got kind {kind!r}")
     return Characters(_different(content["characters"], str, "characters"))
 
 
 def _different(units: Any, kind: type[str] | type[list[str]], name: str) -> Sequence[str]:
-    """The units of a tokenizer, each of which stands once: one string of characters, or a list of words."""
+    """Return the units of a tokenizer, a string or a list, each of them once."""
     whole = isinstance(units, kind) and all(isinstance(unit, str) for unit in units)
     if not whole or len(set(units)) != len(units):
         form = "one string" if kind is str else "a list of strings"
         raise ArgumentError(f"tokenizer.json: expected {name}, each of them once, as {form}")
-    found: Sequence[str] = units
-    return found
+    return units  # type: ignore[no-any-return]
 
 
 def one_line(text: str) -> str:
-    r"""Return a text, composed (NFC), whose every line break is a space: a line is answered by a line.
+    r"""Return a text in NFC with a space for each line break.
 
     >>> one_line("a\r\nb\nc")
     'a b c'

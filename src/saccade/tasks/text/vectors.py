@@ -1,4 +1,4 @@
-"""Word vectors that were learned elsewhere, out of a text file as GloVe and word2vec write them."""
+"""Word vectors of a text file in the format of GloVe and word2vec."""
 
 import gzip
 import zlib
@@ -18,8 +18,8 @@ from saccade.errors import ArgumentError
 __all__ = ["Vectors", "read_vectors"]
 
 _GZIP = b"\x1f\x8b"
-_LARGEST = 1e6  # of a number: beyond it nothing is learned, and its square may be none that a float32 can be
-_LONGEST = 1 << 20  # bytes of a line: no vector has so many
+_LARGEST = 1e6  # of a number: squares of larger ones may overflow
+_LONGEST = 1 << 20  # bytes of a line, far more than a vector has
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Vectors:
     """The vectors of some words.
 
     Args:
-        numbers: which words they are of, `(found,)`: their places in what was asked for.
-        values: `(found, dim)`, float32.
+        numbers: of the words, `(vectors,)`: their indices in the requested words.
+        values: `(vectors, dim)`, float32.
     """
 
     numbers: Tensor
@@ -36,17 +36,17 @@ class Vectors:
 
 
 def read_vectors(path: Path, words: Sequence[str]) -> Vectors:
-    r"""Read the vectors of some words, in one pass over the file, packed by gzip or not.
+    r"""Read the vectors of words from a file, perhaps packed by gzip.
 
-    A line is a word and its numbers with spaces between. The first line may say how many vectors there are and how many
-    numbers each has, as word2vec writes it. Of a word that is there twice the first is taken.
+    A line is a word and its numbers with spaces between. The first line may have the number of vectors and of
+    their features, as in word2vec. The first vector of a word counts.
 
     Args:
         path: the file.
-        words: that are asked for, as the file writes them.
+        words: as the file writes them.
 
     Returns:
-        The vectors of those that the file has.
+        The vectors in the file.
 
     Raises:
         ArgumentError: naming the line that is wrong, or if the file is empty or has none of the words.
@@ -57,12 +57,12 @@ def read_vectors(path: Path, words: Sequence[str]) -> Vectors:
         >>> with TemporaryDirectory() as folder:
         ...     path = Path(folder, "vectors.txt")
         ...     _ = path.write_text("the 1 2\ncat 3 4\n")
-        ...     found = read_vectors(path, ["dog", "cat"])
-        >>> found.numbers.tolist(), found.values.tolist()
+        ...     vectors = read_vectors(path, ["dog", "cat"])
+        >>> vectors.numbers.tolist(), vectors.values.tolist()
         ([1], [[3.0, 4.0]])
     """
-    wanted = {word.encode(): number for number, word in enumerate(words)}
-    found: dict[int, list[float]] = {}
+    indices = {word.encode(): number for number, word in enumerate(words)}
+    rows: dict[int, list[float]] = {}
     dim = None
     with _opened(path) as lines:
         for number, line in enumerate(lines, 1):
@@ -71,47 +71,47 @@ def read_vectors(path: Path, words: Sequence[str]) -> Vectors:
                 dim, header = _shape(line, f"{path}: line {number}")
                 if header:
                     continue
-            _read(line, dim, wanted, found, f"{path}: line {number}")
+            _read(line, dim, indices, rows, f"{path}: line {number}")
     if dim is None:
         raise ArgumentError(f"{path}: expected word vectors, got an empty file")
-    if not found:
+    if not rows:
         raise ArgumentError(f"{path}: expected vectors of the {len(words)} words of the training split, got none")
-    numbers = sorted(found)
-    values = np.array([found[number] for number in numbers], np.float32)
+    numbers = sorted(rows)
+    values = np.array([rows[number] for number in numbers], np.float32)
     return Vectors(torch.tensor(numbers), torch.from_numpy(values))
 
 
-def _shape(line: bytes, place: str) -> tuple[int, bool]:
-    """How many numbers a vector has, by the first line, and whether that is a header of two numbers."""
+def _shape(line: bytes, where: str) -> tuple[int, bool]:
+    """Return the features of a vector by the first line, and whether it is a header."""
     parts = line.split(b" ")
     if len(parts) == 2 and all(part.isdigit() for part in parts):
         if not 0 < int(parts[1]) <= _LONGEST:
-            raise ArgumentError(f"{place}: expected how many numbers a vector has, got {int(parts[1])}")
+            raise ArgumentError(f"{where}: expected how many numbers a vector has, got {int(parts[1])}")
         return int(parts[1]), True
     if len(parts) < 2:
-        raise ArgumentError(f"{place}: expected a word and its numbers with spaces between, got {_shown(line)}")
+        raise ArgumentError(f"{where}: expected a word and its numbers with spaces between, got {_quoted(line)}")
     return len(parts) - 1, False
 
 
-def _read(line: bytes, dim: int, wanted: Mapping[bytes, int], found: dict[int, list[float]], place: str) -> None:
-    """Take the vector of a line in, if it is wanted. A word may have spaces in it."""
+def _read(line: bytes, dim: int, indices: Mapping[bytes, int], rows: dict[int, list[float]], where: str) -> None:
+    """Add the vector of a line, if its word is requested. A word may have spaces."""
     word, *numbers = line.rsplit(b" ", dim)
     if len(numbers) < dim or not word or (b" " in word and _numeric(word.rpartition(b" ")[2])):
         raise ArgumentError(
-            f"{place}: expected a word and {dim} numbers, got {len(line.split())} parts: {_shown(line)}"
+            f"{where}: expected a word and {dim} numbers, got {len(line.split())} parts: {_quoted(line)}"
         )
-    number = wanted.get(word)
-    if number is None or number in found:
-        if numbers and not _numeric(numbers[0]):  # no more is looked at: a file has millions of numbers
-            raise ArgumentError(f"{place}: expected a word and {dim} numbers, got {_shown(line)}")
+    number = indices.get(word)
+    if number is None or number in rows:
+        if numbers and not _numeric(numbers[0]):  # the first alone, since a file has millions
+            raise ArgumentError(f"{where}: expected a word and {dim} numbers, got {_quoted(line)}")
         return
     try:
         values = [float(part) for part in numbers]
     except ValueError:
-        raise ArgumentError(f"{place}: expected a word and {dim} numbers, got {_shown(line)}") from None
+        raise ArgumentError(f"{where}: expected a word and {dim} numbers, got {_quoted(line)}") from None
     if not all(abs(value) <= _LARGEST for value in values):  # NaN is not either
-        raise ArgumentError(f"{place}: expected numbers of at most {_LARGEST:g}, got others for {_shown(word)}")
-    found[number] = values
+        raise ArgumentError(f"{where}: expected numbers of at most {_LARGEST:g}, got others for {_quoted(word)}")
+    rows[number] = values
 
 
 def _numeric(part: bytes) -> bool:
@@ -122,13 +122,13 @@ def _numeric(part: bytes) -> bool:
     return True
 
 
-def _shown(line: bytes) -> str:
+def _quoted(line: bytes) -> str:
     return repr(line[:40].decode(errors="replace"))
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Iterator[bytes]]:
-    """The lines of a file, none of them longer than a vector can be."""
+    """Lines of a file, of limited length."""
     if got := other_than_file(path):
         raise ArgumentError(f"{path}: expected word vectors, got {got}")
     with naming(path), path.open("rb") as file:
@@ -147,6 +147,6 @@ def _lines(file: BinaryIO, path: Path) -> Iterator[bytes]:
         number += 1
         if len(line) == _LONGEST:
             raise ArgumentError(
-                f"{path}: line {number}: expected word vectors as text, got a line of no end; a binary file?"
+                f"{path}: line {number}: expected word vectors as text, got an endless line. Is it a binary file?"
             )
         yield line

@@ -1,4 +1,4 @@
-"""Texts cut into words, lower-cased, of which the frequent ones are known."""
+"""Frequent words of texts, in lower case."""
 
 import re
 import sys
@@ -15,17 +15,20 @@ from saccade.tasks.text.special import SPECIAL, UNKNOWN
 __all__ = ["LONE", "Words"]
 
 LONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-"""Kana and ideographs, as a range of a regular expression: no space says where words end, so each is one."""
+"""Kana and ideographs, as a range of a regular expression.
+
+Their words have no spaces between, so each character is a word.
+"""
 
 
 class Words:
-    """One token a word, a mark of punctuation, an ideograph; whatever its case.
+    """A token for each word, mark of punctuation and ideograph, in any case.
 
     English contractions are two words, as the Penn Treebank has them: "don't" is "do" and "n't", "it's" is "it" and
     "'s". So a text is the same tokens whether it comes cut into words or not.
 
     Args:
-        words: all that are known, in the order of their ids, from 4 on; any other is 3.
+        words: the vocabulary, in the order of ids from 4 on. Another word is 3.
 
     Example:
         >>> tokenizer = Words.learn(["It's good.", "It is not."], 100, 1)
@@ -46,23 +49,23 @@ class Words:
 
     @classmethod
     def learn(cls, texts: Iterable[str], size: int, least: int) -> "Words":
-        """Know the words of some texts: the most frequent, so that there are at most `size` ids.
+        """Learn the most frequent words of texts, for at most `size` ids.
 
         Args:
             texts: the texts.
-            size: how many ids there may be, 4 special ones among them.
-            least: how often a word has to be there.
+            size: the most ids, 4 special ones included.
+            least: fewest occurrences of a word.
         """
         counts = Counter(_key(piece) for text in texts for piece in _cut(text))
         ranked = sorted((word for word in counts if counts[word] >= least), key=lambda word: (-counts[word], word))
         return cls(ranked[: max(0, size - SPECIAL)])
 
     def __len__(self) -> int:
-        """How many ids there are."""
+        """Return the number of ids."""
         return len(self.words) + SPECIAL
 
     def pieces(self, text: str) -> list[str]:
-        """Return the text of each token of a text, as it was written."""
+        """Return the words of a text, in their case."""
         return _cut(text)
 
     def encode(self, text: str) -> list[int]:
@@ -70,7 +73,7 @@ class Words:
         return self.numbers(_cut(text))
 
     def numbers(self, pieces: Iterable[str]) -> list[int]:
-        """Return the ids of words as `pieces` has them."""
+        """Return the ids of words."""
         return [self._ids.get(_key(piece), UNKNOWN) for piece in pieces]
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
@@ -78,11 +81,11 @@ class Words:
         return [self.encode(text) for text in texts]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the words of token ids with a space between; unknown is the replacement character."""
+        """Return the words of token ids with spaces between, U+FFFD if unknown."""
         return " ".join(filter(None, map(self.piece, ids)))
 
     def piece(self, number: int) -> str:
-        """Return the text of one token, "" for a special one."""
+        """Return the text of a token, "" for a special one."""
         if number >= SPECIAL:
             return self.words[number - SPECIAL]
         return "\N{REPLACEMENT CHARACTER}" if number == UNKNOWN else ""
@@ -111,7 +114,7 @@ def _cut(text: str) -> list[str]:
 
 
 def _key(piece: str) -> str:
-    """What a word is known by. Lower case may be several code points, which are composed anew."""
+    """Return the key of a word. Lower case may be several code points."""
     return composed(piece.lower().replace("\u2019", "'"))
 
 

@@ -19,7 +19,7 @@ ENTRY = Entry(
     by_hand=accuracy,
     small=(
         (reviews, "HELD_OUT", HELD_OUT),
-        (codec, "_ENDLESS", LEARNED_FROM),
+        (codec.LabelledTexts, "endless", LEARNED_FROM),
         (task, "_ENDLESS", LEARNED_FROM),
         (task.TextRanks, "endless", LEARNED_FROM),
     ),

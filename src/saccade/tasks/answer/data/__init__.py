@@ -1,9 +1,8 @@
-"""Which data sets of questions about images there are, and what they are called on the command line."""
+"""Questions about images: built-in scenes, published collections, files."""
 
 from typing import Any
 
-from saccade.data import load
-from saccade.data.dataset import no_such_data
+from saccade.data import open_rows
 from saccade.data.layouts.daquar import daquar
 from saccade.data.layouts.easy_vqa import easy_vqa
 from saccade.data.layouts.vqa import vqa
@@ -30,40 +29,39 @@ def open_corpus(
     things: tuple[int, int] = (4, 6),
     seed: int = 0,
 ) -> Corpus:
-    """Return the data set that --data names: built-in scenes, or questions about images of one's own.
+    """Open questions about images.
 
     Args:
-        data: a key of `BUILTIN`; or the path of lines of images, questions and answers, of a folder with these, of
-            easy-VQA, DAQUAR or VQA as they come, or of tables.
-        size: pixels of the longer side that images are scaled to; None: as the first image has it, 96 at most.
-        objects: the questions themselves, where `data` says that they are Python objects.
-        names: what splits are called.
-        known: of an image's name, whether there are features of it in a store: then images are not looked for, and
-            examples have none.
-        things: how many things a built-in scene has, the fewest and the most.
+        data: a key of `BUILTIN`, or the path of easy-VQA, DAQUAR or VQA, of tables, or of lines of an image, a question
+            and an answer.
+        size: longer side of images in pixels. None: that of the first image, at most 96.
+        objects: questions as Python objects, if `data` is "objects".
+        names: names of the splits.
+        known: whether a store has features of an image, by its name. Then examples have no images.
+        things: the fewest and the most things of a built-in scene.
         seed: of built-in scenes.
 
     Raises:
-        ArgumentError: if there is none, or something is wrong with it.
+        ArgumentError: if there are no such data, or they are damaged.
         OSError: if a file cannot be read.
 
     Example:
         >>> open_corpus("scenes").size("test")
         2000
     """
-    names = names or SplitNames()
     if known:
         refuse_features(data, BUILTIN)
     if data in BUILTIN:
-        names.refuse(data)
         refuse_size(data, size)
-        return Scenes(*things, seed)
     gallery = Gallery(data, known)
-    rows = load(
+    corpus: Corpus = open_rows(
         data,
+        {"scenes": lambda: Scenes(*things, seed)},
         columns(gallery),
+        lambda rows: Questions(rows, gallery, fitted(rows, gallery, size)),
         names,
         objects,
+        holds=_HOLDS,
         first=(easy_vqa, vqa, daquar),
         blank=blank(gallery),
         what="questions",
@@ -72,9 +70,7 @@ def open_corpus(
         whole=["questions"],
         held=gallery.held,
     )
-    if rows is None:
-        raise no_such_data(data, BUILTIN, holds=_HOLDS)
-    return Questions(rows, gallery, fitted(rows, gallery, size))
+    return corpus
 
 
 _HOLDS = "lines of images, questions and answers (train.tsv or questions.tsv), easy-VQA, DAQUAR or VQA"

@@ -1,20 +1,20 @@
-"""How right an answer is that several people gave too."""
+"""Agreement of an answer with those of several people."""
 
 from collections.abc import Sequence
 
 __all__ = ["agreement"]
 
-_ENOUGH = 3  # people who give an answer, of those but one, for it to be right
+_ENOUGH = 3  # people of all but one whose answer is right
 
 
 def agreement(answer: str, answers: Sequence[str]) -> float:
-    r"""Return how right an answer is: where there is one true answer 1 if it is that, else what VQA's accuracy is.
+    r"""Return the accuracy of an answer, as VQA measures it.
 
     .. math::
         \frac{1}{K} \sum_{k=1}^{K} \min\Big(\tfrac{1}{3} \textstyle\sum_{j \ne k} [a_j = a],\ 1\Big)
 
-    over K people's answers, each left out once, so that people are measured as machines are. Of fewer than four, where
-    three others cannot agree, one that somebody gave is right.
+    for the answers of K people, each left out once, as people are measured too. With fewer than four people, any of
+    their answers has an accuracy of 1.
 
     Args:
         answer: a.
@@ -29,8 +29,8 @@ def agreement(answer: str, answers: Sequence[str]) -> float:
         >>> agreement("no", ten), round(agreement("yes", ten), 4), agreement("2", ["2"])
         (1.0, 0.6, 1.0)
     """
-    said, count = sum(one == answer for one in answers), len(answers)
+    equal, count = answers.count(answer), len(answers)
     if count <= _ENOUGH:
-        return float(said > 0)
-    without, others = min(said / _ENOUGH, 1.0), min(max(0, said - 1) / _ENOUGH, 1.0)
-    return ((count - said) * without + said * others) / count
+        return float(equal > 0)
+    without, others = min(equal / _ENOUGH, 1.0), min(max(0, equal - 1) / _ENOUGH, 1.0)
+    return ((count - equal) * without + equal * others) / count

@@ -1,4 +1,4 @@
-"""What a data set of questions about images is: an image, what is asked of it, and what people answered."""
+"""Interface of data sets of questions about images."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -20,9 +20,9 @@ class Posed(NamedTuple):
 
     question: str
     answers: tuple[str, ...]
-    """One, or what several people said: ten of VQA."""
+    """One, or those of several people, for example ten of VQA."""
     group: str
-    """The kind of question, "" if none is known."""
+    """The kind of question, or ""."""
 
     @property
     def best(self) -> str:
@@ -39,28 +39,28 @@ class Asked(NamedTuple):
     """
 
     image: Tensor | None
-    """`(3, height, width)`, uint8; None where features of it lie in a store."""
+    """`(3, height, width)`, uint8, or None if a store has its features."""
     posed: Posed
     name: str
-    """What messages call the image, and a store of features has it by."""
+    """Name of the image in messages and in a store of features."""
     boxes: tuple[Box, ...] = ()
-    """Of the things that the answer depends on, where they are known."""
+    """Boxes of the things behind the answer."""
     others: tuple[Box, ...] = ()
-    """Of all other things, where they are known."""
+    """Boxes of all other things."""
 
 
 class Corpus(Dataset[Asked], Protocol):
     """Questions about images in three splits."""
 
     def posed(self, split: str, index: int) -> Posed:
-        """Return a question and its answers alone; no image is made or read for them."""
+        """Return a question and its answers, without the image."""
 
     def images(self, split: str) -> int | None:
-        """Return how many images a split has questions about, None where it is endless."""
+        """Return the number of images of a split, None if it is endless."""
 
     def about(self, split: str, image: int) -> Sequence[int]:
-        """Return the indices of the questions about an image of a split, one at the least."""
+        """Return the indices of the questions about an image, one at least."""
 
     @property
     def shape(self) -> tuple[int, int, int] | None:
-        """Channels, height and width of all images; None where examples have none."""
+        """Channels, height and width of all images, or None without images."""

@@ -27,7 +27,7 @@ def columns(gallery: Gallery) -> list[Column]:
 
 
 def blank(gallery: Gallery) -> Blank[Row]:
-    """Return the rows to leave out: those of a published collection without their image."""
+    """Return the rows to leave out: those without their image."""
     return Blank(lambda row: row["image"] is None, f"questions, {gallery.blank}", whole=False)
 
 

@@ -1,8 +1,7 @@
-"""The built-in scenes with questions about them: endless, made as they are asked for.
+"""Built-in scenes with questions, endless and generated on the fly.
 
-Scene number i of a split is made of the numbers that `generator(seed, "questions", split, i)` draws: the scene with
-its question, then its image. In training each scene has four questions more, of `generator(seed, "more questions",
-split, i)`.
+Scene i of a split comes from the draws of `generator(seed, "questions", split, i)`: the scene with its question, then
+its image. In training each scene has four more questions, from `generator(seed, "more questions", split, i)`.
 """
 
 from collections.abc import Sequence
@@ -22,20 +21,20 @@ from saccade.train.randomness import generator
 __all__ = ["Scenes"]
 
 HELD_OUT = 2000  # examples of validation, and of test
-_LEAST = 4  # things, so that all kinds of questions can be asked
+_LEAST = 4  # things for all kinds of questions
 _MORE = 4  # questions about each training scene
 
 
 @dataclass(frozen=True)
 class Scenes(Generated[Asked]):
-    """Rendered scenes of coloured shapes, with questions about existence, colour, counting and relation.
+    """Scenes of coloured shapes, with questions of several kinds.
 
-    All answers to a kind of question are equally likely, so that a question alone tells nothing; but for the questions
-    that a training scene has beside its first, whose answers are as likely as scenes have them. Some of these are about
-    places, which are asked in training only.
+    Questions are about presence, colour, number and relations. All answers to a kind of question are equally likely, so
+    a question without its image has no clue. The further questions about a training scene have the frequencies of
+    scenes. Some of them are about positions.
 
     Args:
-        least, most: how many things a scene has, 4 to 8.
+        least, most: number of things of a scene, 4 to 8.
         seed: of all draws.
 
     Raises:
@@ -54,26 +53,25 @@ class Scenes(Generated[Asked]):
     _last: "dict[tuple[str, int], _Made]" = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be drawn, or asked about."""
         check_things(self.least, self.most, _LEAST)
 
     def make(self, split: str, index: int) -> Asked:
-        made, question = self._asked(split, index)
+        made, question = self._question(split, index)
         things = made.scene.things
         boxes = tuple(things[number].box for number in question.things)
         others = tuple(thing.box for number, thing in enumerate(things) if number not in question.things)
         return Asked(made.image.clone(), _posed(question), made.name, boxes, others)
 
     def posed(self, split: str, index: int) -> Posed:
-        """Return the question and its answer; the scene is not drawn for them."""
-        return _posed(self._asked(split, index)[1])
+        """Return the question and its answer, without the image."""
+        return _posed(self._question(split, index)[1])
 
     @property
     def held_out(self) -> int:
         return HELD_OUT
 
     def images(self, split: str) -> int | None:
-        """Return how many scenes a split has: as many as questions, no end of them to train on."""
+        """Return the number of scenes of a split, None if it is endless."""
         return self.size(split)
 
     def about(self, split: str, image: int) -> Sequence[int]:
@@ -88,19 +86,19 @@ class Scenes(Generated[Asked]):
 
     @property
     def fingerprint(self) -> str:
-        """What the questions are, in one string."""
+        """Name and settings of the questions."""
         several = f"{_count('train')} a scene in training"
         return f"questions about scenes of {self.least} to {self.most} things, {several}, seed {self.seed}"
 
-    def _asked(self, split: str, index: int) -> "tuple[_Made, Question]":
+    def _question(self, split: str, index: int) -> "tuple[_Made, Question]":
         check_index(split, index, self.size(split))
-        number, place = divmod(index, _count(split))
+        number, which = divmod(index, _count(split))
         made = self._last.get((split, number))
-        if made is None:  # questions about a scene are asked for one after another: the last scene is kept
+        if made is None:  # kept for the next question about it
             made = self._make(split, number)
             self._last.clear()
             self._last[split, number] = made
-        return made, made.questions[place]
+        return made, made.questions[which]
 
     def _make(self, split: str, number: int) -> "_Made":
         drawn = generator(self.seed, "questions", split, number)
@@ -113,7 +111,7 @@ class Scenes(Generated[Asked]):
 
 @dataclass(frozen=True)
 class _Made:
-    """A scene, its questions, and what its image is drawn from."""
+    """A scene, its questions, and the generator of its image."""
 
     name: str
     scene: Scene
@@ -126,7 +124,7 @@ class _Made:
 
 
 def _count(split: str) -> int:
-    """How many questions there are about a scene."""
+    """Return the number of questions about a scene."""
     return 1 + _MORE if split == "train" else 1
 
 

@@ -6,7 +6,7 @@ __all__ = ["asked_in"]
 
 
 def asked_in(line: str, number: int) -> tuple[str, str]:
-    r"""Return image and question of a line without an answer: what is asked of a model.
+    r"""Return the image and the question of a line.
 
     Args:
         line: an image, a tab and a question.

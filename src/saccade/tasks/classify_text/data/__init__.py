@@ -5,9 +5,9 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Protocol
 
-from saccade.data import OBJECTS, Blank, Column, Examples, Row, Rows, load
+from saccade.data import OBJECTS, Blank, Column, Examples, Row, Rows, open_rows
 from saccade.data.columns import label
-from saccade.data.dataset import SPLITS, Dataset, no_such_data
+from saccade.data.dataset import SPLITS, Dataset
 from saccade.data.layouts.sentences import SENTENCES, read_sentences, sentences
 from saccade.data.layouts.text_folders import text_folders
 from saccade.data.splits import SplitNames
@@ -87,18 +87,23 @@ def open_corpus(
         >>> open_corpus("reviews").labels
         ('negative', 'positive')
     """
-    names = names or SplitNames()
-    if data in BUILTIN:
-        names.refuse(data)
-        return Reviews()
-    blank = _BARE if strip_markup else _BLANK
-    read = partial(read_sentences, columns=_COLUMNS)
-    rows = load(data, _COLUMNS, names, objects, layouts=_LAYOUTS, read=read, ends=SENTENCES, blank=blank, what="texts")
-    if rows is None:
-        names.check("train", data)
-        raise no_such_data(data, BUILTIN, "folder, file or files that begin so", _HOLDS)
-    rows = _without_markup(rows) if strip_markup else rows
-    return Texts(rows, "data" if data == OBJECTS else data)
+    place = "data" if data == OBJECTS else data
+    corpus: Corpus = open_rows(
+        data,
+        {"reviews": Reviews},
+        _COLUMNS,
+        lambda rows: Texts(_without_markup(rows) if strip_markup else rows, place),
+        names,
+        objects,
+        forms="folder, file or files that begin so",
+        holds=_HOLDS,
+        layouts=_LAYOUTS,
+        read=partial(read_sentences, columns=_COLUMNS),
+        ends=SENTENCES,
+        blank=_BARE if strip_markup else _BLANK,
+        what="texts",
+    )
+    return corpus
 
 
 def _without_markup(rows: Rows[Row]) -> Rows[Row]:

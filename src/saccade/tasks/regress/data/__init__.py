@@ -1,12 +1,13 @@
 """Data sets of numbers by the names that --data takes."""
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from saccade.data import OBJECTS, Row, Table, load
-from saccade.data.dataset import no_such_data
+from saccade.data import OBJECTS, Table, open_rows
 from saccade.data.files import ENDS
 from saccade.data.layouts.arrays import array_table, arrays
 from saccade.data.splits import SplitNames
@@ -21,6 +22,11 @@ BUILTIN = {
     "sine": "points on a sine with constant noise: one number in, one out",
     "heteroscedastic": "points on a sine, with more noise for larger inputs",
     "maximum": "sets of 1 to 10 numbers and their maximum (Lee et al. 2019); generated on the fly",
+}
+_MADE: Mapping[str, Callable[[], Numbers]] = {
+    "sine": Sine,
+    "heteroscedastic": partial(Sine, growing=True),
+    "maximum": Maximum,
 }
 _SKLEARN = "sklearn:"
 _PACKAGED = ("diabetes", "linnerud", "iris", "wine", "breast_cancer", "digits")  # others would be downloaded
@@ -46,37 +52,31 @@ def open_numbers(
         >>> open_numbers("sine").size("train"), open_numbers("sklearn:diabetes").targets
         (512, ('target',))
     """
-    names, choice = names or SplitNames(), choice or Choice()
-    if data in BUILTIN:
-        names.refuse(data)
-        for option, value in (("target", choice.target), ("features", choice.features), ("sets", choice.sets or None)):
-            if value is not None:
-                way_out = f"leave {'it' if value is True else value} out"
-                raise ArgumentError(f"--{option}: expected none for {data}, whose columns are known; {way_out}")
-        return Maximum() if data == "maximum" else Sine(growing=data == "heteroscedastic")
+    choice = choice or Choice()
+    for option, value in (("target", choice.target), ("features", choice.features), ("sets", choice.sets or None)):
+        if data in BUILTIN and value is not None:
+            way_out = f"leave {'it' if value is True else value} out"
+            raise ArgumentError(f"--{option}: expected none for {data}, whose columns are known; {way_out}")
     reader = Reader(choice, "data" if data == OBJECTS else data)
+    numbers: Numbers
     try:
-        rows = load(
+        numbers = open_rows(
             data,
+            _MADE,
             reader.read,
+            lambda rows: NumberTable(rows, () if choice.sets else reader.features, reader.targets, reader.note),
             names,
             objects,
+            holds=_HOLDS,
             first=(_of_sklearn, arrays),
             read=_read,
-            key=_key,
+            key=lambda row: str(row["numbers"]),
             ends=(*ENDS, ".npy", ".npz"),
             divided=choice.divided,
         )
     except ChoiceError as error:  # not an error of the first row, which shows it
         raise ArgumentError(str(error)) from None
-    if rows is None:
-        names.check("train", data)
-        raise no_such_data(data, BUILTIN, holds=_HOLDS)
-    return NumberTable(rows, () if choice.sets else reader.features, reader.targets, reader.note)
-
-
-def _key(row: Row) -> str:
-    return str(row["numbers"])
+    return numbers
 
 
 def _read(path: Path) -> Table:
