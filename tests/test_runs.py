@@ -339,7 +339,7 @@ def test_other_objects_are_refused_or_measured_with_a_note(tmp_path, capsys):
         ([], "data: expected rows of train, got none"),
         (PAIRS[:2], "data: expected 3 different pairs or more, to validate, test and train, got 2"),
         ([("a", "b"), ("a",)], "data: train, row 2: expected source and target, got"),
-        ([("a", 1.5)], 'data: train, row 1, column "target": expected a text, got float'),
+        ([("a", 1.5)], "data: train, row 1: expected a text, got float"),
         (["ab"], "data: train, row 1: expected source and target, got 'ab'"),
         ({"test": PAIRS}, "data: expected rows of train, got test"),
         ({"train": PAIRS, "test": []}, "data: expected rows of test, got none"),

@@ -93,7 +93,7 @@ def test_unlabelled_rows_of_collections_are_refused():
     ],
 )
 def test_what_is_no_image_is_named_by_its_row(image):
-    with pytest.raises(ArgumentError, match="data: train, row 41, column ") as error:
+    with pytest.raises(ArgumentError, match="data: train, row 41: ") as error:
         open_images("objects", None, [*LEVELS, (image, "class 0")])
     assert "\n" not in str(error.value)
 

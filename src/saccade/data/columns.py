@@ -45,6 +45,7 @@ class CellError(ValueError):
 
     def __init__(self, column: str, reason: object) -> None:
         super().__init__(f'column "{column}": {reason}')
+        self.reason = reason
 
 
 class Listed(str):

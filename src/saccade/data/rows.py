@@ -198,14 +198,16 @@ def rows_of(
 
 def _values(table: Table, read: Callable[[Any], R]) -> Iterator[R]:
     """The values of all rows, with the place of one that is wrong."""
-    count = 0
+    count, row = 0, None
     try:
         for row in table.rows:
             yield read(row)
             count += 1
     except (ValueError, TypeError, KeyError, IndexError) as error:
-        between = ", " if isinstance(error, CellError) else ": "
-        raise ArgumentError(f"{table.where(count)}{between}{error}") from error
+        if not isinstance(error, CellError):
+            raise ArgumentError(f"{table.where(count)}: {error}") from error
+        cell = f", {error}" if isinstance(row, Mapping) else f": {error.reason}"  # tuples have no names of columns
+        raise ArgumentError(f"{table.where(count)}{cell}") from error
 
 
 def text_hash(text: str) -> int:

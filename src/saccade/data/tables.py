@@ -45,8 +45,7 @@ _SEPARATOR = re.compile(r'\s*"?sep=([,;\t|])"?\s*', re.IGNORECASE)
 def read_table(path: Path, columns: Sequence[Column] | None = None, *, more: bool = False) -> Table:
     """Read a table of text, packed by gzip or not.
 
-    Rows below a header that names the columns are mappings. Rows with tabs need no header and are lists of cells then.
-    Blank rows are left out.
+    Rows are mappings, with the names of a header. Rows with tabs need no header. Blank rows are left out.
 
     Args:
         path: the file.
@@ -119,7 +118,8 @@ def _headed(
             way_out = f"; cut -f 1-{count} keeps the first {count}" if len(row) > count else ""
             expected = f"expected {wanted} with a tab between, or a header that names them"
             raise ArgumentError(f"{where(index)}: {expected}, got {got}{way_out}")
-    return Table([row[:count] for row in cells], where, note=note, size=len(cells))
+    rows = [dict(zip((column.names[0] for column in needed), row, strict=False)) for row in cells]
+    return Table(rows, where, note=note, size=len(cells))
 
 
 def _is_index(cells: Sequence[str]) -> bool:
