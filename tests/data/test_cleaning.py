@@ -5,7 +5,7 @@ import pytest
 from saccade.data.cleaning import cleaned
 from saccade.data.columns import Column, label, read_columns
 from saccade.errors import ArgumentError
-from saccade.tasks.caption.data.captions import _captions
+from saccade.tasks.caption.data.captions import captions as captions_of
 from saccade.tasks.text.tokenizer import Characters, SpacedWords, one_line
 from saccade.tasks.translate.codec import encode_sources
 from saccade.tasks.translate.data import open_corpus as translations
@@ -44,7 +44,7 @@ def objects(path):
 
 
 def captions(path):
-    return _captions(path.read_text().split("\t")[0]) * 2
+    return captions_of(path.read_text().split("\t")[0]) * 2
 
 
 @pytest.mark.parametrize("read", [pairs, folder, objects, captions])

@@ -30,9 +30,12 @@ def test_numbers_are_their_digits():
     ("row", "message"),
     [
         ({"review": "a", "label": "b"}, "expected a column text or sentence, got review, label"),
-        ({"text": "a", "label": " "}, "expected a label, got a blank one"),
+        (
+            {"text": "a", "label": " "},
+            "column .label.: expected a label, got an empty cell; fill it, or leave the row out",
+        ),
         ({"text": 1.5, "label": "b"}, "expected a text, got float"),
-        ({"text": None, "label": "b"}, "expected a text, got NoneType"),
+        ({"text": None, "label": "b"}, "column .text.: expected a text, got an empty cell"),
         (("a", "b", "c"), r"expected text and label, got \('a', 'b', 'c'\)"),
         ("ab", "expected text and label, got 'ab'"),
         (3, "expected text and label, got 3"),

@@ -1,5 +1,6 @@
-"""The table of formats and jobs in docs/data.md holds: every format is written, and every job opens it."""
+"""Formats of docs/data.md: every job opens them, and refuses an empty cell by its file, row and column."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import pytest
 import soundfile
 
 from image_files import plain
+from saccade import runs
+from saccade.cli import main
 from saccade.errors import SaccadeError
 from saccade.tasks.answer.data import open_corpus as questions
 from saccade.tasks.caption.data import open_corpus as captions
@@ -58,8 +61,9 @@ OPEN = {
 }
 
 
-def delimited(path, rows, mark):
-    path.write_text("\n".join(mark.join(map(str, cells)) for cells in ([*rows[0]], *(row.values() for row in rows))))
+def delimited(path, rows, **form):
+    with path.open("w", newline="") as file:
+        csv.writer(file, **form).writerows([[*rows[0]], *(row.values() for row in rows)])
 
 
 def arrow(path, rows):
@@ -79,8 +83,8 @@ def saved(folder, rows):
 
 
 WRITE = {
-    "CSV": ("a.csv", lambda path, rows: delimited(path, rows, ",")),
-    "TSV": ("a.tsv", lambda path, rows: delimited(path, rows, "\t")),
+    "CSV": ("a.csv", delimited),
+    "TSV": ("a.tsv", lambda path, rows: delimited(path, rows, delimiter="\t")),
     "JSON lines": ("a.jsonl", lambda path, rows: path.write_text("\n".join(map(json.dumps, rows)))),
     "a JSON array": ("a.json", lambda path, rows: path.write_text(json.dumps(rows))),
     "parquet": ("a.parquet", arrow),
@@ -128,3 +132,73 @@ def test_a_job_opens_the_formats_of_the_table(form, job, tmp_path):
         return
     corpus = OPEN[job](data, objects)
     assert sum(corpus.size(split) for split in ("train", "validation", "test")) == COUNT
+
+
+REQUIRED = {
+    "classify-text": ("label", "a label"),
+    "translate": ("target", "a text"),
+    "memorize": ("output", "a text"),
+    "regress": ("y", "a number"),
+    "transcribe": ("audio", "a recording"),
+    "caption": ("caption", "a caption"),
+    "answer": ("answer", "an answer"),
+    "classify-image": ("label", "a label"),
+}
+
+
+@pytest.mark.parametrize("job", REQUIRED)
+@pytest.mark.parametrize("form", [*WRITE, "a pandas frame"])
+def test_an_empty_cell_is_refused_by_its_place(form, job, tmp_path, capsys):
+    column, kind = REQUIRED[job]
+    rows = [row(job, n, tmp_path) for n in range(12)]
+    for empty in (None, float("nan")) if form in ("JSON lines", "a JSON array", "a pandas frame") else (None,):
+        rows[6][column] = empty
+        if form == "a pandas frame":
+            with pytest.raises(SaccadeError) as error:
+                runs.train(job, data=OBJECTS[form](rows), run=tmp_path / "run")
+            said, place = str(error.value), "data: train, row 7"
+        else:
+            name, write = WRITE[form]
+            write(tmp_path / name, rows)
+            code, said = main(["data", job, "--data", str(tmp_path / name)]), capsys.readouterr().err.strip()
+            [file] = (tmp_path / name).glob("*.arrow") if form == "a folder of `datasets`" else [tmp_path / name]
+            said, place = said.removeprefix("error: "), f"row {8 if form in ('CSV', 'TSV') else 7} of {file}"
+            if kind == "a text" and form in ("CSV", "TSV"):  # a blank side is left out
+                assert code == 0 and f"left out 1 of 12 pairs, which have a blank side; the first is {place}" in said
+                continue
+            assert code == 2
+        assert said.startswith(f'{place}, column "{column}": expected {kind}, got an empty cell'), said
+        assert "; " in said and "\n" not in said
+
+
+WRITERS = {
+    "pandas, quotes": (
+        "a.tsv",
+        {"delimiter": "\t", "quoting": csv.QUOTE_ALL},
+        "the quotes around its cells are left out",
+    ),
+    "Excel, tabs": ("a.txt", {"dialect": "excel-tab"}, ""),
+    "Excel, semicolons": ("a.csv", {"delimiter": ";"}, "its columns have semicolons between them"),
+    "an old Mac": ("a.csv", {"lineterminator": "\r"}, ""),
+    "an old Mac, tabs": ("a.tsv", {"delimiter": "\t", "lineterminator": "\r"}, ""),
+    "a database": ("a.csv", {"delimiter": "|"}, "its columns have bars between them"),
+    "a database, text": ("a.txt", {"delimiter": "|"}, "its columns have bars between them"),
+}
+
+
+@pytest.mark.parametrize("job", ["classify-text", "translate", "regress"])
+@pytest.mark.parametrize("program", WRITERS)
+def test_tables_of_any_program_have_the_same_rows(program, job, tmp_path, capsys):
+    rows = [row(job, n, tmp_path) for n in range(12)]
+    if job != "regress":
+        rows[3] |= {next(iter(rows[3])): 'he said "no", and; left'}
+    name, form, note = WRITERS[program]
+    shown = {}
+    for path, written in ((tmp_path / "plain.csv", {}), (tmp_path / name, form)):
+        delimited(path, rows, **written)
+        code = main(["data", job, "--data", str(path), "--split", "train", "--count", "99"])
+        shown[path], notes = capsys.readouterr()
+        assert code == 0
+    first, second = shown.values()
+    assert first == second and first.count("\n") == 10
+    assert note in notes

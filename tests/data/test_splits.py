@@ -1,32 +1,29 @@
 import pytest
 
-from saccade.data.splits import SplitNames, SplitOptions, held_out, only
+from saccade.data.splits import SplitNames, SplitOptions, only, split_of
 from saccade.errors import ArgumentError
+from tiers import every
 
 
-def test_a_name_that_an_option_gives_is_no_other_splits():
-    names = SplitNames({"validation": "test"})
+def test_a_name_by_an_option_is_that_of_no_other_split():
+    names = SplitNames.of_options(SplitOptions(validation_split="test"))
     assert names.of("validation") == ("test",) and names.of("test") == ("testing",)
     assert names.split("test") == "validation" and names.split("TRAIN") == "train" and names.split("dev") is None
 
 
-def test_names_are_taken_from_options():
-    assert SplitNames.of_options(SplitOptions(test_split="tst2013")).given == {"test": "tst2013"}
-
-
-@pytest.mark.parametrize(
+@every(
     ("options", "words"),
     [
         ({"train_split": ""}, "--train-split: expected a name, got an empty one"),
         ({"train_split": "a", "test_split": "a"}, "--test-split: expected another name than --train-split, got a"),
     ],
 )
-def test_what_is_no_name_is_refused(options, words):
+def test_wrong_names_are_rejected(options, words):
     with pytest.raises(ArgumentError, match=words):
         SplitOptions(**options)
 
 
-def test_what_an_option_names_has_to_be_there():
+def test_an_option_names_a_part_of_the_data():
     names = SplitNames({"validation": "tst2012"})
     names.check("test", "corpus")
     with pytest.raises(ArgumentError, match="--validation-split: expected the name of a part of corpus, got tst2012; "):
@@ -35,8 +32,11 @@ def test_what_an_option_names_has_to_be_there():
         names.refuse("dates")
 
 
-def test_nothing_is_said_where_nothing_was_held_out():
-    assert held_out([], {}, "texts") == ""
+def test_a_cell_names_a_split():
+    assert split_of(b" val ", SplitNames()) == "validation" and split_of("VAL", SplitNames(), "dev") == "dev"
+    for cell in (None, 3, float("nan"), b"\xff"):
+        with pytest.raises(ValueError, match="^column .split.: expected one of train, .*, got '"):
+            split_of(cell, SplitNames())
 
 
 def test_one_file_of_several_is_an_error(tmp_path):

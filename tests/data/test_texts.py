@@ -5,51 +5,53 @@ import pytest
 
 from saccade.data.texts import read_lines, read_text
 from saccade.errors import ArgumentError
+from tiers import every
+
+CAFE = "caf\xe9\n\xa0\x85"
 
 
-def test_other_separators_are_text_and_ends_of_windows_are_ends(tmp_path):
-    (tmp_path / "text").write_bytes("\ufeffa\u2028b\x85c\rd\r\n\ne".encode())
-    assert read_lines(tmp_path / "text") == ["a\u2028b\x85c\rd", "", "e"]
-
-
-def test_a_packed_file_is_its_content(tmp_path):
-    (tmp_path / "a").write_bytes(gzip.compress(b"one\ntwo\n"))
-    assert read_lines(tmp_path / "a") == ["one", "two"]
-
-
-def test_an_empty_file_is_an_error(tmp_path):
-    (tmp_path / "train.de").write_text("")
-    with pytest.raises(ArgumentError, match=r"train\.de: expected a sentence a line, got an empty file"):
-        read_lines(tmp_path / "train.de")
-
-
-@pytest.mark.parametrize("content", [b"a\nb\xff\nc", b"a\nb\xc3", b"a\nb\xc3\nc"])
-def test_a_byte_that_is_no_utf8_is_named_with_its_line(tmp_path, content):
+@every(
+    ("content", "lines"),
+    [
+        ("\ufeffa\u2028b\x85c\rd\r\n\ne".encode(), ["a\u2028b\x85c\rd", "", "e"]),
+        (gzip.compress(b"one\ntwo\n"), ["one", "two"]),
+        (b"one\rtwo\r", ["one", "two"]),
+    ],
+)
+def test_lines_of_a_file(tmp_path, content, lines):
     (tmp_path / "text").write_bytes(content)
-    with pytest.raises(ArgumentError, match=rf"text: line 2: expected UTF-8, got byte 0x{content[3]:02x}; .* iconv"):
-        read_lines(tmp_path / "text")
+    assert read_lines(tmp_path / "text") == lines
 
 
-@pytest.mark.parametrize("damage", [lambda b: b[:-9], lambda b: b[:20] + b"xxxx" + b[24:], lambda b: b[:3]])
-def test_a_damaged_gzip_is_named(tmp_path, damage):
-    (tmp_path / "text.gz").write_bytes(damage(gzip.compress(b"".join(b"line %d\n" % n for n in range(99)))))
-    with pytest.raises(ArgumentError, match=r"text\.gz: expected a whole gzip file"):
-        read_text(tmp_path / "text.gz")
+PACKED = gzip.compress(b"".join(b"line %d\n" % n for n in range(99)))
 
 
-def test_latin_1_and_utf_16_are_read_on_request(tmp_path):
-    for encoding, said in (("latin-1", "no UTF-8, and was read as Latin-1"), ("utf-16", "read as UTF-16")):
-        (tmp_path / "text").write_bytes("caf\xe9\n\xa0\x85".encode(encoding))
-        with pytest.raises(ArgumentError, match="text: line 1: expected UTF-8, got byte 0x"):
-            read_text(tmp_path / "text")
-        text, note = read_text(tmp_path / "text", latin1=True)
-        assert text == "caf\xe9\n\xa0\x85" and said in note
+@every(
+    ("content", "latin1", "message"),
+    [
+        (b"", False, "expected a sentence a line, got an empty file"),
+        (b"a\nb\xff\nc", False, "line 2: expected UTF-8, got byte 0xff; .* iconv"),
+        (b"a\nb\xc3", False, "line 2: expected UTF-8, got byte 0xc3; .* iconv"),
+        (b"a\nb\xc3\nc", False, "line 2: expected UTF-8, got byte 0xc3; .* iconv"),
+        (CAFE.encode("latin-1"), False, "line 1: expected UTF-8, got byte 0x"),
+        (CAFE.encode("utf-16"), False, "line 1: expected UTF-8, got byte 0x"),
+        (b"a\n\xff\xfe\x00\n", True, "line 2: expected text in UTF-8 or Latin-1, got byte 0xff; it is no text"),
+        (PACKED[:-9], False, "expected a whole gzip file"),
+        (PACKED[:20] + b"xxxx" + PACKED[24:], False, "expected a whole gzip file"),
+        (PACKED[:3], False, "expected a whole gzip file"),
+    ],
+)
+def test_an_error_in_a_file_is_named(tmp_path, content, latin1, message):
+    (tmp_path / "text.gz").write_bytes(content)
+    with pytest.raises(ArgumentError, match=rf"text\.gz: {message}"):
+        read_text(tmp_path / "text.gz", latin1=True) if latin1 else read_lines(tmp_path / "text.gz")
 
 
-def test_a_binary_file_is_no_latin_1(tmp_path):
-    (tmp_path / "text").write_bytes(b"a\n\xff\xfe\x00\n")
-    with pytest.raises(ArgumentError, match="line 2: expected text in UTF-8 or Latin-1, got byte 0xff; it is no text"):
-        read_text(tmp_path / "text", latin1=True)
+@every(("encoding", "note"), [("latin-1", "no UTF-8, and was read as Latin-1"), ("utf-16", "read as UTF-16")])
+def test_other_encodings_are_read_on_request(tmp_path, encoding, note):
+    (tmp_path / "text").write_bytes(CAFE.encode(encoding))
+    text, said = read_text(tmp_path / "text", latin1=True)
+    assert text == CAFE and note in said
 
 
 def test_a_pipe_and_a_folder_are_named(tmp_path):

@@ -74,7 +74,7 @@ def test_unlabelled_rows_of_collections_are_refused():
     rows = Table({"image": image, "label": int(label[-1])} for image, label in LEVELS)
     assert open_images("objects", None, rows).fingerprint == open_images("objects", None, LEVELS).fingerprint
     for wrong in (-1, 3):
-        with pytest.raises(ArgumentError, match="data: train, row 41: "):
+        with pytest.raises(ArgumentError, match="data: train, row 41, column "):
             open_images("objects", None, Table([*rows, {"image": LEVELS[0][0], "label": wrong}]))
 
 

@@ -6,7 +6,6 @@ file of `saccade.data.layouts`.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -26,6 +25,7 @@ __all__ = [
     "Column",
     "Examples",
     "Layout",
+    "ReadRow",
     "Row",
     "Rows",
     "SplitNames",
@@ -37,10 +37,13 @@ __all__ = [
 Layout: TypeAlias = Callable[[Path, SplitNames], dict[str, Table] | None]
 """A published layout: the tables of a path by the names of their splits, None for a path that is laid out otherwise."""
 
+ReadRow: TypeAlias = Callable[[Any, Mapping[str, Sequence[str]]], Row]
+"""The values of a row, given the names of classes by column. It raises ValueError for a wrong row."""
+
 
 def load(
     data: str | Path,
-    columns: Sequence[Column],
+    columns: Sequence[Column] | ReadRow,
     names: SplitNames | None = None,
     objects: Any = None,
     *,
@@ -55,13 +58,14 @@ def load(
     ends: Sequence[str] = ENDS,
     whole: Sequence[str] = (),
     held: tuple[int, int] = HELD,
+    divided: bool = True,
     check: Callable[[Row], None] | None = None,
 ) -> Rows[Row] | None:
     """Return the rows of a path or of Python objects, in three splits.
 
     Args:
         data: a file, a folder, or "objects".
-        columns: the columns that the task needs.
+        columns: the columns that the task needs, or the reader of a row.
         names: the names of splits.
         objects: the Python objects.
         first: published layouts that go before tables.
@@ -71,9 +75,10 @@ def load(
         blank: rows to leave out.
         what: the rows, for messages.
         more: ignore further cells in a file without a header.
-        key: the part of a row whose hash decides its split, if that is missing; None: the first column.
+        key: the part of a row whose hash decides its split, if that is missing; None: the first value.
         ends, whole: the names of tables in a folder, see `saccade.data.files.open_tables`.
         held: one in so many different keys is held out for a missing split, and at most so many.
+        divided: whether a column `split` divides a single table.
         check: raises ValueError for a wrong row.
 
     Returns:
@@ -89,7 +94,7 @@ def load(
         ['film 2', 'film 0', 'film 1']
     """
     names, tables = names or SplitNames(), objects
-    read_file = read or partial(read_table, columns=columns, more=more)
+    read_file = read or partial(read_table, columns=None if callable(columns) else columns, more=more)
     tables_of: Layout = partial(open_tables, read=read_file, ends=ends, whole=whole)
     if data != OBJECTS:
         path = data_path(str(data))
@@ -100,19 +105,29 @@ def load(
 
     def values(row: Any, labels: Any) -> Row:
         inner = row.get(nested) if nested and isinstance(row, Mapping) else None
-        cells = read_columns(columns, row if inner is None else inner, labels)
+        row = row if inner is None else inner
+        cells = columns(row, labels) if callable(columns) else read_columns(columns, row, labels)
         if check is not None:
             check(cells)
         return cells
 
-    place = "data" if data == OBJECTS else str(data)
-    return rows_of(tables, values, key or itemgetter(columns[0].name), names, blank, place=place, what=what, held=held)
+    return rows_of(
+        tables,
+        values,
+        key or (lambda row: next(iter(row.values()))),
+        names,
+        blank,
+        place="data" if data == OBJECTS else str(data),
+        what=what,
+        divided=divided,
+        held=held,
+    )
 
 
 def open_rows(
     data: str,
     builtin: Mapping[str, Callable[[], Any]],
-    columns: Sequence[Column],
+    columns: Sequence[Column] | ReadRow,
     dataset: Callable[[Rows[Row]], Any],
     names: SplitNames | None = None,
     objects: Any = None,

@@ -1,4 +1,4 @@
-"""What every text is brought to before it is a part of an example, an input or an output."""
+"""Texts of examples, inputs and outputs: composed, with single spaces."""
 
 import unicodedata
 
@@ -7,15 +7,13 @@ from saccade.errors import ArgumentError
 __all__ = ["LONGEST", "WIDEST", "cleaned", "composed", "front"]
 
 WIDEST = 64
-"""Characters a token: in a longer text the tokens that are read are all in front."""
+"""Characters of a token, at most, where a text is cut in front of the tokenizer."""
 LONGEST = 1 << 16
-"""Characters of a text that is asked, answered or compared."""
+"""Characters of a text, at most."""
 
 
 def composed(text: str) -> str:
-    r"""Return a text whose letters and their marks are one character each where Unicode has one (NFC).
-
-    Two spellings of one text are then one text for models, vocabularies and metrics.
+    r"""Return a text in Unicode's normal form C: a letter and its accents are one character.
 
     Source:
         Unicode Standard Annex 15, "Unicode Normalization Forms" (https://unicode.org/reports/tr15).
@@ -28,7 +26,7 @@ def composed(text: str) -> str:
 
 
 def front(text: str, most: int) -> str:
-    """Return the part of a text that is read for so many tokens, and a character more if the text goes on.
+    """Return the start of a text that has the first `most` tokens, and a character more if the text goes on.
 
     >>> len(front("a" * 1000, 2))
     129
@@ -40,11 +38,11 @@ def cleaned(text: str, where: str) -> str:
     r"""Return a text, composed (NFC), with one space between two words.
 
     Args:
-        text: white space in it is of no matter.
-        where: it stands, for messages.
+        text: the text, with any white space.
+        where: its place, for messages.
 
     Raises:
-        ArgumentError: if it is none, since JSON can write half a character, or is longer than 65,536 characters.
+        ArgumentError: if it has half a surrogate pair, as in JSON, or more than 65,536 characters.
 
     Example:
         >>> cleaned(" what\t is it\n", "line 1")

@@ -13,11 +13,14 @@ from saccade.data.dataset import joined
 from saccade.errors import ArgumentError
 
 __all__ = [
+    "FILL",
+    "CellError",
     "Column",
     "Listed",
     "check_once",
     "file_name",
     "find_columns",
+    "is_empty",
     "label",
     "label_of",
     "read_columns",
@@ -25,11 +28,41 @@ __all__ = [
     "words",
 ]
 
+FILL = "fill it, or leave the row out"
+"""The way out of an empty cell."""
+
+
+class CellError(ValueError):
+    """A cell that cannot be read.
+
+    Args:
+        column: the name of its column.
+        reason: the expected and the given value.
+
+    Example:
+        >>> print(CellError("price", "expected a number, got 'old'"))
+        column "price": expected a number, got 'old'
+    """
+
+    def __init__(self, column: str, reason: object) -> None:
+        super().__init__(f'column "{column}": {reason}')
+        self.reason = reason
+
 
 class Listed(str):
     """A file's name in a published collection, whose files may be missing and lie in any folder."""
 
     __slots__ = ()
+
+
+def is_empty(cell: Any) -> bool:
+    """Return whether a cell has no value: None, NaN, or NA and NaT of pandas.
+
+    >>> is_empty(None), is_empty(float("nan")), is_empty("")
+    (True, True, False)
+    """
+    nan = isinstance(cell, float | np.floating) and bool(np.isnan(cell))
+    return cell is None or nan or type(cell).__name__ in ("NAType", "NaTType")
 
 
 def text(cell: Any) -> str:
@@ -53,7 +86,7 @@ def label(cell: Any) -> str:
     'rock and roll'
     """
     if not (name := " ".join(text(cell).split())):
-        raise ValueError("expected a label, got a blank one")
+        raise ValueError(f"expected a label, got an empty cell; {FILL}")
     return name
 
 
@@ -87,7 +120,8 @@ class Column:
         name: of its values in a row.
         names: accepted names of the column in files, the preferred one first; without regard to case.
         kind: conversion of a cell to a value; ValueError if the cell has another kind.
-        needed: whether a row without it is an error; otherwise its cell is None.
+        needed: whether a row without it is an error, and an empty cell is one; otherwise its cell may be None.
+        what: its values, for messages.
 
     Example:
         >>> Column("text", ("text", "sentence")).find(["Id", "Sentence"])
@@ -98,6 +132,7 @@ class Column:
     names: tuple[str, ...]
     kind: Callable[[Any], Any] = text
     needed: bool = True
+    what: str = "a text"
 
     def find(self, names: Sequence[Any]) -> Any:
         """Return the name of this column among those of a table, None if it has none."""
@@ -146,33 +181,46 @@ def read_columns(columns: Sequence[Column], row: Any, labels: Mapping[str, Seque
         labels: the names of classes, by column.
 
     Raises:
-        ValueError: if the row has other columns, or a cell of another kind.
+        ValueError: if the row has other columns.
+        CellError: if a cell has another kind, or is empty.
 
     Example:
         >>> columns = [Column("text", ("text", "sentence")), Column("label", ("label",), label)]
         >>> read_columns(columns, {"sentence": "dull", "label": 0}, {"label": ["negative", "positive"]})
         {'text': 'dull', 'label': 'negative'}
     """
-    needed = [column for column in columns if column.needed]
     if isinstance(row, Mapping):
-        return {column.name: column.kind(_cell(column, row, labels)) for column in columns}
-    if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != len(needed):
-        raise ValueError(f"expected {joined(column.names[0] for column in needed)}, got {row!r:.60}")
-    cells = dict(zip((column.name for column in needed), row, strict=True))
-    return {column.name: column.kind(cells.get(column.name)) for column in columns}
+        names = [column.names[0] if column.names[0] in row else column.find(list(row)) for column in columns]
+    else:
+        needed = [column.names[0] for column in columns if column.needed]
+        if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != len(needed):
+            raise ValueError(f"expected {joined(needed)}, got {row!r:.60}")
+        row = dict(zip(needed, row, strict=True))
+        names = [column.names[0] if column.needed else None for column in columns]
+    return {column.name: _value(column, name, row, labels) for column, name in zip(columns, names, strict=True)}
 
 
-def _cell(column: Column, row: Mapping[Any, Any], labels: Mapping[str, Sequence[str]]) -> Any:
-    name = column.names[0] if column.names[0] in row else column.find(list(row))
-    if name is None and not column.needed:
-        return None
-    if name is None:
+def _value(column: Column, name: Any, row: Mapping[Any, Any], labels: Mapping[str, Sequence[str]]) -> Any:
+    if name is None and column.needed:
         raise ValueError(f"expected a column {' or '.join(column.names)}, got {', '.join(map(str, row))}")
-    cell = row[name]
+    cell = None if name is None else row[name]
     try:
-        return label_of(labels[name], index(getattr(cell, "item", lambda: cell)())) if name in labels else cell
-    except (TypeError, RuntimeError):  # the name of a class, not its number
+        if is_empty(cell):
+            if column.needed:
+                raise ValueError(f"expected {column.what}, got an empty cell; {FILL}")
+            cell = None
+        return column.kind(_named(cell, labels[name]) if name in labels else cell)
+    except (ValueError, TypeError) as error:
+        raise CellError(name or column.names[0], error) from error
+
+
+def _named(cell: Any, labels: Sequence[str]) -> Any:
+    """The name of a class instead of its number."""
+    try:
+        number = index(getattr(cell, "item", lambda: cell)())
+    except (TypeError, RuntimeError):  # it is the name
         return cell
+    return label_of(labels, number)
 
 
 def label_of(labels: Sequence[str], number: int) -> str:

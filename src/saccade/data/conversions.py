@@ -1,4 +1,4 @@
-"""What makes readable data of a file that is none: the one command to type, by what the file is."""
+"""Commands that convert other files to readable data."""
 
 import gzip
 import shlex
@@ -30,13 +30,13 @@ _ENDS = {  # a command for each kind of file, by the end of its name
     ".heic": "magick {0} {1}.png",
     ".svg": "magick {0} {1}.png",
 }
-_PART = 1 << 16  # bytes that are looked at
+_PART = 1 << 16  # bytes to inspect
 _GZIP = b"\x1f\x8b"
 _MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}  # at the beginning of a file
 
 
 def converted(path: Path) -> str:
-    """Return what to say behind a refusal: a semicolon and the command that makes readable data, "" if none is known.
+    """Return the end of an error: a semicolon and the command that makes readable data, "" if none is known.
 
     >>> converted(Path("my texts.zip"))
     "; this unpacks or converts it: unzip 'my texts.zip' -d 'my texts'"
@@ -51,8 +51,7 @@ def converted(path: Path) -> str:
 
 
 def recoded(path: Path) -> str:
-    """Return what to do about a file that is no UTF-8: the command that makes it of UTF-16, which is known by its mark,
-    or else of the Latin-1 of Windows; of what is no text, that it is none.
+    """Return the way out for a file that is not UTF-8: a command that converts UTF-16 or Windows' Latin-1.
 
     >>> recoded(Path("no such.txt"))
     "correct it or convert the file: iconv -f WINDOWS-1252 -t UTF-8 'no such.txt' > 'no such.utf8.txt'"
@@ -62,16 +61,14 @@ def recoded(path: Path) -> str:
     if encoding not in _MARKS.values() and b"\0" in start:
         return "it is no text; put one in its place"
     name = path.name.removesuffix(".gz") if packed else path.name
-    old, new = (
-        shlex.quote(str(path)),
-        shlex.quote(str(path.with_name(f"{Path(name).stem}.utf8{Path(name).suffix}"))),
-    )
+    utf8 = path.with_name(f"{Path(name).stem}.utf8{Path(name).suffix}")
+    old, new = shlex.quote(str(path)), shlex.quote(str(utf8))
     how = f"gunzip -c {old} | iconv -f {encoding} -t UTF-8" if packed else f"iconv -f {encoding} -t UTF-8 {old}"
     return f"correct it or convert the file: {how} > {new}"
 
 
 def _start(path: Path) -> tuple[bool, bytes]:
-    """Whether gzip has packed a file, and how it begins, unpacked; nothing of what cannot be read."""
+    """Whether a file is packed by gzip, and its first bytes, unpacked; b"" if it cannot be read."""
     try:
         with path.open("rb") as file:
             if packed := file.peek(2)[:2] == _GZIP:

@@ -1,4 +1,4 @@
-"""What a data set is: examples in three splits, each a function of its split and index alone."""
+"""Data sets: examples in three splits, each a function of its split and index."""
 
 import difflib
 from collections.abc import Callable, Iterable, Sequence
@@ -34,28 +34,28 @@ E = TypeVar("E", covariant=True)
 
 
 class Dataset(Protocol[E]):
-    """Examples in three splits; what an example is, the task says."""
+    """Examples in three splits."""
 
     def example(self, split: str, index: int) -> E:
         """Return one example of a split ("train", "validation" or "test")."""
 
     def size(self, split: str) -> int | None:
-        """Return how many examples a split has, None where it is endless."""
+        """Return the number of examples of a split, None if they are endless."""
 
     @property
     def fingerprint(self) -> str:
-        """What the examples are, in one string: another one means other data."""
+        """Number and contents of the examples, as a string."""
 
     @property
     def note(self) -> str:
-        """What a user should know of the data before training, "" if nothing."""
+        """Remarks for the user, "" if there are none."""
 
 
 class Lazy(Generic[T]):
-    """A value that is made when it is first asked for, such as a data set that answering does not need.
+    """A value that is made at its first use, such as a data set that predictions do not need.
 
     Args:
-        make: makes it.
+        make: function that returns it.
 
     Example:
         >>> lazy = Lazy(lambda: print("made") or 7)
@@ -65,17 +65,17 @@ class Lazy(Generic[T]):
     """
 
     def __init__(self, make: Callable[[], T]) -> None:
-        self._make, self._found = make, list[T]()
+        self._make, self._made = make, list[T]()
 
     def get(self) -> T:
         """Return the value."""
-        if not self._found:
-            self._found.append(self._make())
-        return self._found[0]
+        if not self._made:
+            self._made.append(self._make())
+        return self._made[0]
 
 
 def opened(objects: Any, make: Callable[[Any], T]) -> Lazy[T]:
-    """Return a data set that is open already as it is, and one of Python objects or files once it is asked for.
+    """Return an open data set as it is, and another one as a lazy value.
 
     >>> first = opened(None, lambda objects: [objects])
     >>> opened(first, lambda objects: [objects]) is first
@@ -85,11 +85,7 @@ def opened(objects: Any, make: Callable[[Any], T]) -> Lazy[T]:
 
 
 def take(data: Dataset[E], split: str, limit: int | None) -> Sequence[int]:
-    """Return the indices of a split's examples, at most `limit` of them: the first of an endless split, and of another
-    a spread of them, for files may be sorted, and kinds of questions lie one after another.
-
-    Every place has a rank by the golden ratio, which has no period in common with anything.
-    """
+    """Return the indices of at most `limit` examples: the first of an endless split, else `sampled` ones."""
     size = data.size(split)
     if size is None:
         return range(limit or 0)
@@ -99,7 +95,7 @@ def take(data: Dataset[E], split: str, limit: int | None) -> Sequence[int]:
 
 
 def spread(size: int, count: int) -> range:
-    """Return at most `count` of the numbers below `size`, evenly apart: a sample of files that may be sorted.
+    """Return at most `count` of the numbers below `size`, evenly apart, as files may be sorted.
 
     >>> list(spread(10, 4))
     [0, 3, 6, 9]
@@ -108,9 +104,9 @@ def spread(size: int, count: int) -> range:
 
 
 def sampled(size: int, count: int) -> list[int]:
-    """Return `count` of the numbers below `size`, or all: evenly apart, but by no step that the numbers may repeat in.
+    """Return `count` of the numbers below `size`, or all, evenly apart but without a period.
 
-    Each number has a rank, its multiple of the golden ratio without the whole part; the lowest ranks are taken.
+    They are the numbers n with the lowest fractional parts of n times the golden ratio.
 
     >>> sampled(10, 4)
     [0, 2, 5, 7]
@@ -120,12 +116,12 @@ def sampled(size: int, count: int) -> list[int]:
 
 
 def training_sample(data: Dataset[E], endless: int, most: int) -> list[E]:
-    """Return training examples that something is learned from: the first where they are endless, else a spread of them.
+    """Return training examples to learn from.
 
     Args:
         data: the data set.
-        endless: how many of an endless split.
-        most: how many of a finite one, at most.
+        endless: number of examples of an endless split, the first ones.
+        most: largest number of examples of another split, evenly apart.
     """
     size = data.size("train")
     indices = range(endless) if size is None else spread(size, most)
@@ -133,30 +129,22 @@ def training_sample(data: Dataset[E], endless: int, most: int) -> list[E]:
 
 
 def check_split(split: str) -> None:
-    """Refuse what is no split.
+    """Reject another name than those of splits.
 
-    Raises:
-        ArgumentError: if there is no such split.
-
-    Example:
-        >>> check_split("tset")
-        Traceback (most recent call last):
-        saccade.errors.ArgumentError: split: expected one of train, validation, test, got 'tset'
+    >>> check_split("tset")
+    Traceback (most recent call last):
+    saccade.errors.ArgumentError: split: expected one of train, validation, test, got 'tset'
     """
     if split not in SPLITS:
         raise ArgumentError(f"split: expected one of {', '.join(SPLITS)}, got {split!r}")
 
 
 def check_index(split: str, index: int, size: int | None) -> None:
-    """Refuse an index that a split of some size, None where it is endless, does not have.
+    """Reject an index outside a split of some size, None if it is endless.
 
-    Raises:
-        ArgumentError: if there is no such index.
-
-    Example:
-        >>> check_index("test", 500, 500)
-        Traceback (most recent call last):
-        saccade.errors.ArgumentError: index: expected 0 <= index < 500 in test, got 500
+    >>> check_index("test", 500, 500)
+    Traceback (most recent call last):
+    saccade.errors.ArgumentError: index: expected 0 <= index < 500 in test, got 500
     """
     if index < 0 or (size is not None and index >= size):
         below = "" if size is None else f" < {size}"
@@ -170,9 +158,9 @@ def no_such_data(
 
     Args:
         data: the name.
-        builtin: those of the built-in ones.
-        forms: what else it might be the path of.
-        holds: what a folder that is there ought to hold.
+        builtin: names of built-in data.
+        forms: kinds of paths that it might have been.
+        holds: the expected content of a folder.
 
     Example:
         >>> no_such_data("date", ["dates"])
@@ -189,15 +177,11 @@ def no_such_data(
 
 
 def data_path(data: str) -> Path:
-    """Return what --data names as a path.
+    """Return --data as a path. A pipe, socket or device is an error, as it is read once at most.
 
-    Raises:
-        ArgumentError: if there is a pipe, a socket or a device, which can be read once at most.
-
-    Example:
-        >>> data_path("/dev/null")
-        Traceback (most recent call last):
-        saccade.errors.ArgumentError: --data: expected a file or a folder, got a pipe or device at /dev/null; ...
+    >>> data_path("/dev/null")
+    Traceback (most recent call last):
+    saccade.errors.ArgumentError: --data: expected a file or a folder, got a pipe or device at /dev/null; ...
     """
     path = Path(data)
     if path.exists() and not (path.is_file() or path.is_dir()):
@@ -207,7 +191,7 @@ def data_path(data: str) -> Path:
 
 
 def counted(count: int, what: str) -> str:
-    """Return a count with what is counted, which is given in the plural.
+    """Return a count with a noun, given in the plural.
 
     >>> counted(1, "examples"), counted(2, "examples")
     ('1 example', '2 examples')
@@ -226,7 +210,7 @@ def joined(names: Iterable[str]) -> str:
 
 
 def inventory(names: Iterable[Any]) -> str:
-    """Return some names in one line, the first five of them where there are more.
+    """Return names in one line, the first five if there are more.
 
     >>> inventory("abcdefg")
     'a, b, c, d, e and 2 more'

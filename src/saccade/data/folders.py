@@ -1,4 +1,4 @@
-"""The files below a folder, wherever they lie, for whoever reads data in folders."""
+"""Files below a folder."""
 
 import os
 from collections.abc import Iterator
@@ -6,18 +6,15 @@ from pathlib import Path
 
 __all__ = ["files_below", "is_part"]
 
-_NO_PARTS = ("__MACOSX", "lost+found")  # what systems put beside the folders of data
+_NO_PARTS = ("__MACOSX", "lost+found")  # folders of systems
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """Give the files below a folder in the order of their paths, those in folders that links lead to with them.
+    """Yield the files below a folder in the order of their paths, without hidden ones. Links to folders are followed.
 
-    Each folder is read once: a link to one that lies below this one as well is passed over, as it is read where it
-    lies, and of several links to one elsewhere the first is followed. So no file is there twice, which could be learned
-    from and tested on, and links in a circle end. A link that leads nowhere is given as a file, whose reader says so.
-
-    Args:
-        folder: what of its content begins with a dot is no part of it.
+    Each folder is read once, so that no file is trained on and tested on, and circles of links end. A link to a folder
+    below this one is skipped, and of several links to another folder the first is followed. A broken link is yielded as
+    a file.
 
     Raises:
         OSError: naming a folder that cannot be read.
@@ -36,7 +33,7 @@ def files_below(folder: Path) -> Iterator[Path]:
 
 
 def is_part(name: str) -> bool:
-    """Return whether what is called so in a folder is part of its data.
+    """Return whether an entry of a folder is part of its data, by its name.
 
     >>> is_part("red"), is_part(".cache")
     (True, False)
@@ -45,9 +42,9 @@ def is_part(name: str) -> bool:
 
 
 def _below(folder: Path, root: str, read: set[str]) -> Iterator[Path]:
-    """The files below a folder, of folders that are not among those that are read; these are noted there."""
-    with os.scandir(folder) as found:
-        entries = sorted((entry for entry in found if is_part(entry.name)), key=lambda entry: entry.name)
+    """The files below a folder, without those of folders in `read`, to which it is added."""
+    with os.scandir(folder) as listed:
+        entries = sorted((entry for entry in listed if is_part(entry.name)), key=lambda entry: entry.name)
     for entry in entries:
         path = folder / entry.name
         linked = entry.is_symlink()

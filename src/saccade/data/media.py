@@ -1,4 +1,4 @@
-"""The bytes of a sound file or an image, from a path or a stream, before anything in them is believed."""
+"""The bytes of a sound file or an image, from a path or a stream."""
 
 from pathlib import Path
 from typing import BinaryIO
@@ -10,17 +10,17 @@ __all__ = ["read_bytes"]
 
 
 def read_bytes(source: Path | BinaryIO, name: str, kind: str, most: int, smaller: str) -> bytes:
-    """Return all bytes of a file or stream, of which there may be `most`.
+    """Return all bytes of a file or stream, at most `most`.
 
     Args:
         source: a path, or a stream opened for bytes.
-        name: what messages call it.
-        kind: what it should be, with its article: "an image".
-        most: bytes it may have; no more than one beyond them is read.
-        smaller: what makes a smaller file of it, as an order: "scale it down".
+        name: its name in messages.
+        kind: the expected kind with its article: "an image".
+        most: the largest size in bytes; at most one byte more is read.
+        smaller: the way out if it is larger: "scale it down".
 
     Raises:
-        ArgumentError: if it is no file, such as a folder or a pipe, or missing, or cannot be read, or has more bytes.
+        ArgumentError: if it is no file, is missing, cannot be read, or is larger.
 
     Example:
         >>> import io

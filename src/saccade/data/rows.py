@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from saccade.data.cleaning import composed
+from saccade.data.columns import CellError
 from saccade.data.dataset import SPLITS, check_index, check_split, inventory
 from saccade.data.objects import object_tables
 from saccade.data.splits import SPLIT, SplitNames, held_out, split_of
@@ -197,13 +198,16 @@ def rows_of(
 
 def _values(table: Table, read: Callable[[Any], R]) -> Iterator[R]:
     """The values of all rows, with the place of one that is wrong."""
-    count = 0
+    count, row = 0, None
     try:
         for row in table.rows:
             yield read(row)
             count += 1
     except (ValueError, TypeError, KeyError, IndexError) as error:
-        raise ArgumentError(f"{table.where(count)}: {error}") from error
+        if not isinstance(error, CellError):
+            raise ArgumentError(f"{table.where(count)}: {error}") from error
+        cell = f", {error}" if isinstance(row, Mapping) else f": {error.reason}"  # tuples have no names of columns
+        raise ArgumentError(f"{table.where(count)}{cell}") from error
 
 
 def text_hash(text: str) -> int:

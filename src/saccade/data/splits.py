@@ -1,7 +1,7 @@
-"""Which part of a data set is to train on, to validate and to test: by the names of files, folders and columns.
+"""Names of splits in files, folders and columns.
 
-A split that is missing is held out from training by a hash of what its examples ask, and that is said: a twentieth of
-the different examples, but at most 1,000, in each; of images a tenth, but at most 5,000.
+A missing split is held out from training by hashes of keys, with a note. It has a twentieth of the different examples
+and at most 1,000, or a tenth and at most 5,000 of images.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from saccade.data.columns import CellError
 from saccade.data.dataset import SPLITS, counted, inventory
 from saccade.errors import ArgumentError
 
@@ -24,9 +25,9 @@ __all__ = [
     "split_of",
 ]
 
-#: Name of the column that says which split a row is in.
+#: Name of the column with the split of a row.
 SPLIT = "split"
-#: What splits are called where no option says otherwise.
+#: Default names of the splits.
 KNOWN: Mapping[str, tuple[str, ...]] = {
     "train": ("train", "training"),
     "validation": ("validation", "valid", "val", "dev"),
@@ -37,7 +38,7 @@ _COMPARED: dict[str, Any] = {"budget": True}  # a run compares what its data are
 
 @dataclass(frozen=True, kw_only=True)
 class SplitOptions:
-    """The options of every task that say what the splits of its data are called.
+    """Options of every task: names of the splits of its data.
 
     >>> SplitOptions(validation_split="tst2012").test_split is None
     True
@@ -53,8 +54,8 @@ class SplitOptions:
     """Name of the test split, such as tst2013. Default: test."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no name, and a name for two splits."""
-        given: dict[str, str] = {}
+        """Reject an empty name, and one name for two splits."""
+        given = dict[str, str]()
         for split in SPLITS:
             if (name := getattr(self, f"{split}_split")) is None:
                 continue
@@ -67,10 +68,10 @@ class SplitOptions:
 
 @dataclass(frozen=True)
 class SplitNames:
-    """What the splits of some data are called.
+    """Names of the splits of some data.
 
     Args:
-        given: by options, the name of each split that one names.
+        given: names by options, by split.
 
     Example:
         >>> names = SplitNames({"validation": "tst2012"})
@@ -82,12 +83,12 @@ class SplitNames:
 
     @classmethod
     def of_options(cls, options: Any) -> "SplitNames":
-        """Return the names that a task's options give."""
+        """Return the names of a task's options."""
         given = {split: getattr(options, f"{split}_split") for split in SPLITS}
         return cls({split: name for split, name in given.items() if name is not None})
 
     def of(self, split: str) -> tuple[str, ...]:
-        """Return what a split may be called."""
+        """Return the names of a split."""
         if split in self.given:
             return (self.given[split],)
         return tuple(name for name in KNOWN[split] if name not in self.given.values())
@@ -98,11 +99,11 @@ class SplitNames:
         return {name: split for split in SPLITS for name in self.of(split)}
 
     def split(self, name: str) -> str | None:
-        """Return the split of that name, None if it is none's; of names of ours the case is no matter."""
+        """Return the split of a name, None if there is none. Default names may have another case."""
         return self.all.get(self.spelled(name))
 
     def spelled(self, name: str) -> str:
-        """Return the name of a split as `all` has it, another one as it is.
+        """Return the name of a split as in `all`, another name as it is.
 
         >>> SplitNames().spelled("Test"), SplitNames().spelled("Mine")
         ('test', 'Mine')
@@ -110,34 +111,22 @@ class SplitNames:
         return name.lower() if name not in self.all and name.lower() in self.all else name
 
     def check(self, split: str, where: Path | str, there: Iterable[object] = ()) -> None:
-        """Refuse a split that is not there although an option names it.
-
-        Raises:
-            ArgumentError: naming the option, and what is there instead.
-        """
+        """Reject a missing split that an option names. `there` are the names of other parts."""
         if split in self.given:
             got = f"got {self.given[split]}; there is {inventory(sorted(map(str, there))) or 'none'}"
             raise ArgumentError(f"--{split}-split: expected the name of a part of {where}, {got}")
 
     def refuse(self, data: str) -> None:
-        """Refuse any name for data that say what their splits are.
-
-        Raises:
-            ArgumentError: if there is one.
-        """
+        """Reject all names by options for data with known splits."""
         for split, name in self.given.items():
             raise ArgumentError(f"--{split}-split: expected none for {data}, whose splits are known; leave {name} out")
 
 
 def spelled_splits(where: Path, parts: Iterable[str], names: SplitNames) -> dict[str, str]:
-    """Return the name of each part as `names` spell it, unless another part has that very name.
+    """Return the name of each part as in `names`, unless another part has exactly that one.
 
-    Raises:
-        ArgumentError: if two parts have one name but for case.
-
-    Example:
-        >>> spelled_splits(Path("folder"), ["train", "Test", "unlabelled"], SplitNames())
-        {'train': 'train', 'Test': 'test', 'unlabelled': 'unlabelled'}
+    >>> spelled_splits(Path("folder"), ["train", "Test", "unlabelled"], SplitNames())
+    {'train': 'train', 'Test': 'test', 'unlabelled': 'unlabelled'}
     """
     parts, spelled = list(dict.fromkeys(parts)), dict[str, str]()
     for part in parts:
@@ -151,32 +140,32 @@ def spelled_splits(where: Path, parts: Iterable[str], names: SplitNames) -> dict
 
 
 def split_of(cell: Any, names: SplitNames, known: str = "") -> str:
-    """Return the name of the split that a cell of the column `split` names.
+    """Return the name of the split in a cell of the column `split`.
 
     Args:
         cell: a text, or its bytes.
-        names: what splits are called.
-        known: the name of the split that the row is in by its file or part, "" if none says so.
+        names: the names of splits.
+        known: the name of the split of the row's file or part, "" if there is none.
 
     Raises:
-        ValueError: if it names none, or another one than the known.
+        CellError: if it is no split, or another one than the known.
 
     Example:
         >>> split_of("dev", SplitNames()), split_of("late", SplitNames({"test": "late"}))
         ('validation', 'late')
     """
     text = cell.decode(errors="replace") if isinstance(cell, bytes) else str(cell)
-    found = names.split(text.strip())
-    if found is None:
-        raise ValueError(f"column {SPLIT}: expected one of {', '.join(names.all)}, got {text!r:.40}")
-    if known and found != names.split(known):
+    split = names.split(text.strip())
+    if split is None:
+        raise CellError(SPLIT, f"expected one of {', '.join(names.all)}, got {text!r:.40}")
+    if known and split != names.split(known):
         way_out = "correct it, or take the column out"
-        raise ValueError(f"column {SPLIT}: expected {known}, as these rows are called, got {text!r:.40}; {way_out}")
-    return known or names.of(found)[0]
+        raise CellError(SPLIT, f"expected {known}, as these rows are called, got {text!r:.40}; {way_out}")
+    return known or names.of(split)[0]
 
 
 def held_out(missing: Sequence[str], sizes: Mapping[str, int], what: str) -> str:
-    """Return the note on splits that were held out from training, "" if none was.
+    """Return the note on splits held out from training, "" if there are none.
 
     >>> held_out(["validation", "test"], {"validation": 50, "test": 50}, "texts")
     'held out from training, as there are none of their own: 50 texts for validation, 50 texts for test'

@@ -3,9 +3,10 @@
     text,label                    text<TAB>label                 {"text": "dull", "label": "bad"}
     "dull, and long",bad          "dull", and long<TAB>bad       {"text": "fine", "label": "good"}
 
-A cell between commas or semicolons may be in quotes (RFC 4180). Between tabs every quote is text, as in the corpora of
-the field. A file called .tsv has tabs, and so has one that is not called .csv and has a tab in its first line. Another
-has the mark that its first row has most. Excel's first line `sep=;` names the mark itself.
+A cell between commas, semicolons or bars may be in quotes (RFC 4180). Between tabs, quotes are text, as in the corpora
+of the field, unless all of them are around cells, as Excel and pandas write them. A file called .tsv has tabs, and so
+has one that is not called .csv and has a tab in its first line. Another has the delimiter that its first row has most.
+Excel's first line `sep=;` names the delimiter itself.
 
 Source:
     Shafranovich 2005, RFC 4180, section 2 (https://www.rfc-editor.org/rfc/rfc4180).
@@ -36,14 +37,15 @@ INDEX = "Unnamed: 0"
 
 JSON = (".jsonl", ".ndjson", ".json")
 _MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_QUOTED = re.compile(r'(?<![^\t\n])"(?:[^"\t\n]|"")*+"(?=[\t\r\n]|\Z)')  # a cell between tabs
+_LONG_QUOTED = re.compile(r'(?<![^\t\n])"(?:[^"]|"")*+"(?=[\t\r\n]|\Z)')  # which may have tabs and lines
 _SEPARATOR = re.compile(r'\s*"?sep=([,;\t|])"?\s*', re.IGNORECASE)
 
 
 def read_table(path: Path, columns: Sequence[Column] | None = None, *, more: bool = False) -> Table:
     """Read a table of text, packed by gzip or not.
 
-    Rows below a header that names the columns are mappings. Rows with tabs need no header and are lists of cells then.
-    Blank rows are left out.
+    Rows are mappings, with the names of a header. Rows with tabs need no header. Blank rows are left out.
 
     Args:
         path: the file.
@@ -63,23 +65,25 @@ def read_table(path: Path, columns: Sequence[Column] | None = None, *, more: boo
     if suffix_of(path) in JSON:
         numbers, rows = _json(text, path)
         return Table(rows, _numbered(path, numbers), note=note, size=len(rows))
-    text, mark, sniffed = _dialect(text, path)
+    body, mark = _dialect(text, path)
+    quoted = mark != "\t" or _is_quoted(body)
     numbers, cells = [], list[list[str]]()
-    for number, row in enumerate(_rows(text, mark, path), 2 if sniffed.startswith("sep") else 1):
+    for number, row in enumerate(_rows(body, mark, path, quoted), 1 if body is text else 2):
         if any(cell.strip() for cell in row):
             numbers.append(number)
             cells.append(row)
-    note = "; ".join(filter(None, [note, _said(path, mark)]))
+    usual = {".csv": ",", ".tsv": "\t"}.get(suffix_of(path), "\t,")
+    notes = [
+        note,
+        f"{path}: its columns have {_MARKS[mark]} between them" * (mark not in usual),
+        f"{path}: the quotes around its cells are left out" * (quoted and mark == "\t"),
+    ]
+    note = "; ".join(filter(None, notes))
     return _headed(cells, columns, mark, more, note, _numbered(path, numbers))
 
 
 def _numbered(path: Path, numbers: Sequence[int]) -> Callable[[int], str]:
     return lambda index: f"row {numbers[index]} of {path}"
-
-
-def _said(path: Path, mark: str) -> str:
-    usual = {".csv": ",", ".tsv": "\t"}.get(suffix_of(path), mark)
-    return "" if mark == usual else f"{path}: its columns have {_MARKS[mark]} between them"
 
 
 def _headed(
@@ -114,7 +118,8 @@ def _headed(
             way_out = f"; cut -f 1-{count} keeps the first {count}" if len(row) > count else ""
             expected = f"expected {wanted} with a tab between, or a header that names them"
             raise ArgumentError(f"{where(index)}: {expected}, got {got}{way_out}")
-    return Table([row[:count] for row in cells], where, note=note, size=len(cells))
+    rows = [dict(zip((column.names[0] for column in needed), row, strict=False)) for row in cells]
+    return Table(rows, where, note=note, size=len(cells))
 
 
 def _is_index(cells: Sequence[str]) -> bool:
@@ -131,25 +136,33 @@ def _named(names: Sequence[str], rows: list[list[str]]) -> Iterator[dict[str, st
         yield dict(zip_longest(names, row, fillvalue=""))
 
 
-def _dialect(text: str, path: Path) -> tuple[str, str, str]:
-    """The text without Excel's first line, and the mark between cells."""
+def _dialect(text: str, path: Path) -> tuple[str, str]:
+    """The text without Excel's first line, and the delimiter."""
     head, _, rest = text.partition("\n")
     if (named := _SEPARATOR.fullmatch(head)) and rest.strip():
-        return rest, named[1], "sep"
+        return rest, named[1]
     first, suffix = text.lstrip("\r\n ").partition("\n")[0], suffix_of(path)
     if suffix == ".tsv" or (suffix != ".csv" and "\t" in first):
-        return text, "\t", ""
+        return text, "\t"
     with _long_cells(text):
-        return text, max(",;\t", key=lambda mark: len(next(filter(any, _cut(text, mark)), []))), ""
+        return text, max(",;\t|", key=lambda mark: len(next(filter(any, _cut(text, mark)), [])))
+
+
+def _is_quoted(text: str) -> bool:
+    """Whether all quotes of a table with tabs are around cells, or twice within such cells."""
+    if '"' not in text:
+        return False
+    ragged = len({line.count("\t") for line in text.split("\n") if line.strip()}) > 1
+    return '"' not in (_LONG_QUOTED if ragged else _QUOTED).sub("", text)
 
 
 def _cut(text: str, mark: str, *, strict: bool = False) -> Iterator[list[str]]:
     return csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=strict)
 
 
-def _rows(text: str, mark: str, path: Path) -> list[list[str]]:
+def _rows(text: str, mark: str, path: Path, quoted: bool) -> list[list[str]]:
     """All rows as cells, blank ones included."""
-    if mark == "\t":
+    if not quoted:
         return [line.removesuffix("\r").split(mark) for line in text.split("\n")]
     rows = list[list[str]]()
     try:

@@ -36,7 +36,8 @@ def read_text(path: Path, *, latin1: bool = False) -> tuple[str, str]:
         data = gzip.decompress(data) if data.startswith(_GZIP) else data
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ArgumentError(f"{path}: expected a whole gzip file, got a damaged one ({error}); copy it anew") from error
-    return decoded(data, path, latin1=latin1)
+    text, note = decoded(data, path, latin1=latin1)
+    return text if "\n" in text else text.replace("\r", "\n"), note  # lines of old Macs end at \r
 
 
 def decoded(data: bytes, path: Path, *, latin1: bool = False) -> tuple[str, str]:

@@ -160,7 +160,9 @@ def test_a_column_says_the_split_of_each_text(tmp_path):
     assert set(texts(open_files(path), "validation")) == set(found["validation"])
     assert set(texts(open_files(path), "test")) < set(found["train"])
     path.write_text("\n".join(["text,label,split", *lines, "text,yes,odd"]))
-    with pytest.raises(ArgumentError, match=r"^row 62 of .*a\.csv: column split: expected one of train, .* got 'odd'"):
+    with pytest.raises(
+        ArgumentError, match=r"^row 62 of .*a\.csv, column .split.: expected one of train, .* got 'odd'"
+    ):
         open_files(path)
 
 
@@ -169,7 +171,7 @@ def test_a_file_of_a_split_may_not_say_another(tmp_path):
         (tmp_path / f"{name}.csv").write_text("text,label,split\n" + f"a,yes,{name}\nb,no,{name}\n" * 3)
     assert open_files(tmp_path).size("train") == 6
     (tmp_path / "train.csv").write_text("text,label,split\na,yes,train\nb,no,test\n")
-    with pytest.raises(ArgumentError, match=r"^row 3 of .*train\.csv: column split: expected train, .* got 'test'"):
+    with pytest.raises(ArgumentError, match=r"^row 3 of .*train\.csv, column .split.: expected train, .* got 'test'"):
         open_files(tmp_path)
 
 

@@ -112,7 +112,7 @@ def test_splits_that_are_named_are_taken():
     ("row", "message"),
     [
         ("text", "expected image and label"),
-        ((np.zeros((8, 9)), None), "expected an image and its label"),
+        ((np.zeros((8, 9)), None), "expected a label, got an empty cell"),
         ((np.zeros((8, 9)), np.array([0, 1])), r"expected a label, got an array of shape \(2,\)"),
         ((np.zeros((8, 9)), torch.tensor([])), r"expected a label, got an array of shape \(0,\)"),
         ((np.zeros((1, 8), np.uint8), 1), "2 pixels or more"),

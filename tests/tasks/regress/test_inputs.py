@@ -1,10 +1,12 @@
-from pathlib import Path
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
 from saccade.errors import ArgumentError
+from saccade.tasks.inputs import input_lines
 from saccade.tasks.regress.inputs import MOST, lines_of, read_numbers
 from tiers import every
 
@@ -21,16 +23,21 @@ def test_numbers_have_commas_or_blanks_between(line):
         (" ", ("x", "y"), r"line 7: expected 2 numbers \(x, y\), got none"),
         ("1", ("x", "y"), r"line 7: expected 2 numbers \(x, y\), got 1"),
         ("1 2 3", ("x", "y"), r"line 7: expected 2 numbers \(x, y\), got 3"),
-        ("1,,2", (), "line 7: expected a number, got ''"),
+        ("1,,2", (), "line 7: expected a number, got an empty cell"),
         ("1 x", (), "line 7: expected a number, got 'x'"),
         ("nan", (), "line 7: expected a finite number, got nan"),
-        ("1e999", ("x",), "line 7: expected a finite number, got 1e999"),
+        ("1e999", ("x",), "line 7: expected a finite number, got inf"),
         ("1 " * (MOST + 1), (), "line 7: expected at most 10,000 numbers, got 10,001"),
     ],
 )
 def test_what_is_no_question(line, features, message):
     with pytest.raises(ArgumentError, match=message):
         read_numbers(line, 7, features)
+
+
+def lines(inputs, features):
+    """Inputs from Python as lines of the task."""
+    return list(input_lines(SimpleNamespace(inputs="lines", lines=partial(lines_of, features=features)), inputs))
 
 
 class Frame:
@@ -59,16 +66,15 @@ ONE_ROW = {
 
 @every("kind", ONE_ROW)
 def test_a_row_from_python_is_a_line(kind):
-    assert list(lines_of(ONE_ROW[kind], ("rooms", "age"))) == ["1,2.5"]
+    assert lines(ONE_ROW[kind], ("rooms", "age")) == ["1,2.5"]
 
 
 def test_single_numbers_are_features_and_lists_are_sets():
     for numbers in ([1, 2.5], np.array([1, 2.5]), torch.tensor([1, 2.5]), {"x": [1, 2.5]}):
-        assert list(lines_of(numbers, ("x",))) == ["1", "2.5"]
-    assert list(lines_of(3, ("x",))) == list(lines_of(np.array(3.0), ("x",))) == ["3"]
-    assert list(lines_of({"x": np.array([[1, 2.5]])}, ("x1", "x2"))) == ["1,2.5"]
-    assert list(lines_of([[3, 1], (2,)], ())) == ["3,1", "2"] and list(lines_of(np.zeros((0, 2)), ("x", "y"))) == []
-    assert list(lines_of(Path("1 2"), ("x", "y"))) == ["1 2"]
+        assert lines(numbers, ("x",)) == ["1", "2.5"]
+    assert lines(3, ("x",)) == lines(np.array(3.0), ("x",)) == ["3"]
+    assert lines({"x": np.array([[1, 2.5]])}, ("x1", "x2")) == ["1,2.5"]
+    assert lines([[3, 1], (2,)], ()) == ["3,1", "2"] and lines(np.zeros((0, 2)), ("x", "y")) == []
 
 
 @every(
@@ -76,12 +82,12 @@ def test_single_numbers_are_features_and_lists_are_sets():
     [
         (None, ("x",), "inputs: expected texts, rows of numbers, or columns by their names, got NoneType"),
         (object(), ("x",), "inputs: expected texts, rows of numbers, or columns by their names, got object"),
-        ([None], ("x",), "inputs: row 1: expected a number, got a blank cell"),
+        ([None], ("x",), "inputs: row 1: expected a number, got an empty cell"),
         ([1, 2], ("x", "y"), r"inputs: row 1: expected a row of 2 numbers \(x, y\), got 1 alone; a single one is \[\["),
         ([1, 2], (), r"inputs: row 1: expected a set, got 1 alone; a single one is \[\[...\]\]"),
         (b"12", ("x",), "inputs: row 1: expected a number, got bytes"),
         ([[1, 2], [1, "old"]], ("x", "y"), "inputs: row 2: expected a number, got 'old'"),
-        ([[1, float("nan")]], ("x", "y"), "inputs: row 1: expected a finite number, got nan"),
+        ([[1, float("nan")]], ("x", "y"), r"inputs: row 1: expected a number, got an empty cell \(nan\)"),
         ({"x": [1], "z": [2]}, ("x", "y"), "inputs: row 1: expected columns x, y, got x, z: without y"),
         ({"x": [1], "y": [2, 3]}, ("x", "y"), "inputs: expected columns of as many cells each, got 1 of x, 2 of y"),
         ([{"x": 1}], (), "inputs: row 1: expected the numbers of a set, got columns by their names; pass a list"),
@@ -89,5 +95,5 @@ def test_single_numbers_are_features_and_lists_are_sets():
 )
 def test_what_is_no_question_from_python(inputs, features, message):
     with pytest.raises(ArgumentError, match=message) as error:
-        list(lines_of(inputs, features))
+        lines(inputs, features)
     assert "\n" not in str(error.value)

@@ -137,7 +137,7 @@ GOOD = "x,price\n" + "".join(f"{n},{n * n}\n" for n in range(30))
     ("text", "words", "message"),
     [
         ("x,y\n1,2\n2,2\n3,2\n4,2\n", [], "expected numbers that differ, got 2 in every row"),
-        ("x,y\n1,2\nold,3\n", [], "column x: expected a number, got 'old'"),
+        ("x,y\n1,2\nold,3\n", [], "row 3 of {}, column \"x\": expected a number, got 'old'"),
         ("", [], "got an empty file"),
         (GOOD, ["--target", "prise"], "--target: expected a column of"),
         (GOOD, ["--target", ""], "--target: expected names of columns with commas between, got ''"),
@@ -152,7 +152,7 @@ def test_wrong_tables_and_options_are_one_line(text, words, message, tmp_path, c
     path.write_text(text)
     assert main(["train", "regress", "--data", str(path), "--run", str(tmp_path / "run"), *WORDS, *words]) == 2
     lines = [line for line in capsys.readouterr().err.splitlines() if "held out" not in line]
-    assert message in lines[-1] and len(lines) == 1 and not (tmp_path / "run").exists()
+    assert message.format(path) in lines[-1] and len(lines) == 1 and not (tmp_path / "run").exists()
 
 
 def test_a_wrong_line_is_one_line(tmp_path, capsys):

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from saccade.data import OBJECTS, Blank, Column, Layout, Row, Rows, SplitNames, load
 from saccade.data.arrow import is_arrow
-from saccade.data.columns import Listed, file_name
+from saccade.data.columns import FILL, Listed, file_name
 from saccade.data.dataset import SPLITS, check_index, check_split, data_path, no_such_data
 from saccade.data.objects import array_of
 from saccade.data.rows import HELD, bytes_hash
@@ -104,7 +104,7 @@ class Gallery:
         cell = packed.get("name", cell)
         name = str(cell) if isinstance(cell, Listed) else file_name(cell)
         if not name:
-            raise ValueError("expected the name of an image, got none")
+            raise ValueError(f"expected the name of an image, got an empty cell; {FILL}")
         if name not in self._names:
             self._names[name] = self._find(name, packed, published=isinstance(cell, Listed))
         return self._names[name]
@@ -253,7 +253,7 @@ def open_pictured(
     why = "which are about images without features" if known else "which are about images that are not there"
     rows = load(
         data,
-        [Column("image", ("image", "img", "path"), gallery), *columns],
+        [Column("image", ("image", "img", "path"), gallery, what="an image"), *columns],
         names,
         objects,
         first=layouts,
@@ -313,7 +313,7 @@ def source_of(image: Any, folder: Path) -> Path | memoryview | Tensor:
     if isinstance(image, Mapping):
         image = image.get("path") if image.get("bytes") is None else image["bytes"]
     if image is None or (isinstance(image, str) and not image.strip()):
-        raise ValueError("expected an image, got none")
+        raise ValueError(f"expected an image, got an empty cell; {FILL}")
     if isinstance(image, str | Path):
         if "\0" in str(image) or not (path := (folder / image).absolute()).is_file():
             raise ValueError(f"expected an image, found none at {folder / image}")

@@ -15,6 +15,7 @@ from saccade.data import OBJECTS, Column, Table, load
 from saccade.data.archives import is_archive
 from saccade.data.arrow import is_arrow
 from saccade.data.cleaning import composed
+from saccade.data.columns import FILL, is_empty
 from saccade.data.conversions import converted
 from saccade.data.dataset import data_path, inventory
 from saccade.data.layouts.cifar import cifar
@@ -55,8 +56,8 @@ def open_files(data: str, size: int | None, objects: Any, names: SplitNames) -> 
         return _folders(source, names, scaled)
 
     columns = [
-        Column("image", ("image", "img"), scaled),
-        Column("label", ("label", "fine_label"), _label),
+        Column("image", ("image", "img"), scaled, what="an image"),
+        Column("label", ("label", "fine_label"), _label, what="a label"),
         Column("key", ("key",), lambda cell: cell if isinstance(cell, int) else None, needed=False),
     ]
     rows = load(
@@ -126,8 +127,8 @@ def _label(cell: Any) -> str:
         if math.prod(cell.shape) != 1:
             raise ValueError(f"expected a label, got an array of shape {tuple(cell.shape)}")
         cell = cell.item() if isinstance(cell, Tensor) else cell.reshape(())[()]
-    if cell is None or cell == "":
-        raise ValueError("expected an image and its label, got no label")
+    if is_empty(cell) or not str(cell).strip():
+        raise ValueError(f"expected a label, got an empty cell; {FILL}")
     return composed(str(cell))  # numpy writes float32(0.1) as 0.1, Python's float of it has more digits
 
 

@@ -112,9 +112,9 @@ class Columns:
     def restore(cls, folder: Path, options: Any) -> Self:
         """Read columns.json, or raise an `ArgumentError` if it is missing or damaged."""
         with reading(folder / _FILE, "the columns") as content:
-            features, targets = _names(content, "features"), _names(content, "targets")
-            if not targets:
-                raise ValueError("no targets")
+            features, targets = (tuple(content[name]) for name in ("features", "targets"))
+            if not targets or not all(isinstance(name, str) for name in (*features, *targets)):
+                raise ValueError(f"features {features!r:.60} and targets {targets!r:.60}")
             wide, high = max(1, len(features)), len(targets)
             scales = [("mean", wide), ("std", wide), ("answers_mean", high), ("answers_std", high)]
             mean, std, answers_mean, answers_std = (_numbers([content[name]], width)[0] for name, width in scales)
@@ -216,13 +216,6 @@ def _constant(columns: Tensor, names: Sequence[str], option: str, which: str) ->
         got = f"got {columns[0, names.index(constant[0])]:g} in {which}"
         raise ArgumentError(f"data: column {constant[0]} ({option}): expected numbers that differ, {got}")
     return f"{', '.join(constant):.100}: the same number in {which}, which tells nothing" if constant else ""
-
-
-def _names(content: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    names = content[name]
-    if not isinstance(names, list) or not all(isinstance(item, str) for item in names):
-        raise ValueError(f"{name} {names!r:.60}")
-    return tuple(names)
 
 
 def _numbers(rows: Any, width: int) -> tuple[tuple[float, ...], ...]:

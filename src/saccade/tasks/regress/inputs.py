@@ -1,6 +1,5 @@
 """Inputs of predictions: numbers from a line of text, and lines from Python objects."""
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,8 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saccade.data.dataset import counted, inventory
-from saccade.data.objects import table_rows
-from saccade.data.tables import number_of
 from saccade.errors import ArgumentError
 from saccade.tasks.regress.data.cells import exact, flat
 from saccade.tasks.regress.data.rows import named_numbers
@@ -52,7 +49,10 @@ def read_numbers(line: str, number: int, features: Sequence[str]) -> tuple[float
         raise ArgumentError(f"line {number}: expected {expected}, got {len(parts)}")
     if len(parts) > MOST:
         raise ArgumentError(f"line {number}: expected at most {MOST:,} numbers, got {len(parts):,}")
-    return tuple(_number(part, number) for part in parts)
+    try:
+        return tuple(flat(parts))
+    except ValueError as error:
+        raise ArgumentError(f"line {number}: {error}") from None
 
 
 def lines_of(inputs: Any, features: Sequence[str]) -> Iterator[str]:
@@ -60,17 +60,22 @@ def lines_of(inputs: Any, features: Sequence[str]) -> Iterator[str]:
 
     Args:
         inputs: a text or several; rows of numbers, such as an array `(rows, features)`, or numbers if there is one
-            feature; a mapping of columns, a data frame, or rows that are mappings. Other columns are ignored.
+            feature; or rows that are mappings. Other columns are ignored.
         features: names of the features, () for sets.
 
     Raises:
         ArgumentError: if a row is something else.
 
     Example:
-        >>> list(lines_of(np.array([[1.0, 2.5]]), ("a", "b"))), list(lines_of({"b": [2.5], "a": [1]}, ("a", "b")))
+        >>> list(lines_of(np.array([[1.0, 2.5]]), ("a", "b"))), list(lines_of([{"b": 2.5, "a": 1}], ("a", "b")))
         (['1,2.5'], ['1,2.5'])
     """
-    for number, row in enumerate(_rows(inputs), 1):
+    if _is_number(inputs):  # a text is a scalar too
+        inputs = [inputs]
+    if not isinstance(inputs, Iterable):
+        expected = "expected texts, rows of numbers, or columns by their names"
+        raise ArgumentError(f"inputs: {expected}, got {type(inputs).__name__}")
+    for number, row in enumerate(inputs, 1):
         if isinstance(row, str | Path):
             yield str(row)
             continue
@@ -82,18 +87,6 @@ def lines_of(inputs: Any, features: Sequence[str]) -> Iterator[str]:
 
 def _is_number(value: Any) -> bool:
     return bool(np.isscalar(value)) or getattr(value, "ndim", 1) == 0
-
-
-def _rows(inputs: Any) -> Iterable[Any]:
-    if isinstance(inputs, Path) or _is_number(inputs):  # a text is a scalar too
-        return [inputs]
-    if isinstance(inputs, Mapping) and all(map(np.isscalar, inputs.values())):
-        return [inputs]
-    rows = table_rows(inputs, "inputs")
-    if rows is None and not isinstance(inputs, Iterable):
-        expected = "expected texts, rows of numbers, or columns by their names"
-        raise ArgumentError(f"inputs: {expected}, got {type(inputs).__name__}")
-    return inputs if rows is None else rows
 
 
 def _of_row(row: Any, features: Sequence[str]) -> list[float]:
@@ -108,17 +101,7 @@ def _by_name(row: Mapping[Any, Any], features: Sequence[str]) -> list[float]:
         raise ValueError("expected the numbers of a set, got columns by their names; pass a list of numbers")
     cells = [(str(name), value) for name, value in row.items()]
     used = [(name, flat(value)) for name, value in cells if name in features or not np.isscalar(value)]
-    numbers = dict(named_numbers(used))
+    numbers = dict(pair for name, values in used for pair in named_numbers(name, values))
     if missing := [name for name in features if name not in numbers]:
         raise ValueError(f"expected columns {inventory(features)}, got {inventory(row)}: without {inventory(missing)}")
     return [numbers[name] for name in features]
-
-
-def _number(part: str, line: int) -> float:
-    try:
-        number = number_of(part)
-    except ValueError:
-        raise ArgumentError(f"line {line}: expected a number, got {part!r:.40}") from None
-    if not math.isfinite(number):
-        raise ArgumentError(f"line {line}: expected a finite number, got {part}")
-    return number

@@ -145,16 +145,9 @@ class Ensemble(nn.Module):
     def __init__(self, members: Sequence[nn.Module]) -> None:
         super().__init__()
         self.members = nn.ModuleList(members)
-
-    @property
-    def attends(self) -> bool:
-        """Whether all members attend."""
-        return all(getattr(member, "attends", False) for member in self.members)
-
-    @property
-    def keeps(self) -> bool:
-        """Whether all members keep training points."""
-        return all(getattr(member, "keeps", False) for member in self.members)
+        self.attends, self.keeps = (
+            all(getattr(member, name, False) for member in members) for name in ("attends", "keeps")
+        )
 
     def forward(self, points: Padded) -> Predicted:
         """Return means and standard deviations, `(batch, targets)`."""

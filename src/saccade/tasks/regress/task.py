@@ -23,7 +23,7 @@ from saccade.tasks.request import completed
 from saccade.tasks.task import Task
 from saccade.train.task import Baseline, Evaluation, Form, Loss, Unreadable
 
-__all__ = ["REGRESS", "EvalRequest", "LookRequest", "Options", "Regresses", "Request"]
+__all__ = ["REGRESS", "Options", "Regresses", "Request"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,10 +60,12 @@ class Options(SplitOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvalRequest:
-    """Options of evaluations.
+class Request:
+    """Options of predictions, evaluations and pictures.
 
-    >>> EvalRequest(coverage=0.5).coverage
+    A line of a prediction has the answer, and the lower and the upper end of its interval behind tabs.
+
+    >>> Request(coverage=0.5).coverage
     0.5
     """
 
@@ -73,16 +75,6 @@ class EvalRequest:
     def __post_init__(self) -> None:
         if not 0 < self.coverage < 1:
             raise ArgumentError(f"--coverage: expected a share above 0 and below 1, got {self.coverage}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request(EvalRequest):
-    """Options of predictions. A line has the answer, and the lower and the upper end of its interval behind tabs."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LookRequest(EvalRequest):
-    """Options of pictures."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +98,7 @@ class Regresses(Predictor):
         self, model: nn.Module, predictions: Sequence[Predicted], examples: Sequence[Example], request: Any
     ) -> Evaluation:
         """Return errors and the coverage of intervals, as a whole and by group."""
-        coverage = completed(EvalRequest, request).coverage
+        coverage = completed(Request, request).coverage
         mean, deviation = map(torch.stack, zip(*predictions, strict=True))
         low, high = interval(mean, deviation, coverage)
         answers = torch.tensor([example.answers for example in examples], dtype=torch.float64)
@@ -122,7 +114,7 @@ class Regresses(Predictor):
         self, model: nn.Module, inputs: Sequence[Question | Unreadable], request: Any, form: Form = "lines"
     ) -> list[Regression]:
         """Answer questions."""
-        coverage = completed(EvalRequest, request).coverage
+        coverage = completed(Request, request).coverage
         return [answer(model, asked, self.codec, coverage, form) for asked in inputs]
 
     @property
@@ -158,7 +150,7 @@ REGRESS = Task(
         "maximum": {"loss": "absolute", "batch_size": 128},
         "files": {},
     },
-    requests={"predict": Request, "eval": EvalRequest, "look": LookRequest},
+    requests=dict.fromkeys(("predict", "eval", "look"), Request),
     sampler=sampler,
     lines=lambda codec, inputs: lines_of(inputs, codec.features),
 )

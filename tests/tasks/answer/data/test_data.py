@@ -94,13 +94,13 @@ def test_an_image_is_decoded_once_while_there_is_room(tmp_path, monkeypatch):
             b"0.png is it red? yes",
             "q.tsv: expected image, question and answer with a tab between",
         ),
-        (b"gone.png\tis it red?\tyes", "q.tsv: expected an image, found none: gone.png"),
-        (b"0.png\t  \tyes", "q.tsv: expected a question, got '  '; write one or leave the question out"),
+        (b"gone.png\tis it red?\tyes", 'q.tsv, column "image": expected an image, found none: gone.png'),
         (
-            b"0.png\tis it red?\t ",
-            "q.tsv: expected an answer, got none; write one or leave the question",
+            b"0.png\t  \tyes",
+            'q.tsv, column "question": expected a question, got an empty cell; fill it, or leave the row out',
         ),
-        (b"\tis it red?\tyes", "q.tsv: expected the name of an image, got none"),
+        (b"0.png\tis it red?\t ", 'q.tsv, column "answer": expected an answer, got an empty cell; fill it, or'),
+        (b"\tis it red?\tyes", 'q.tsv, column "image": expected the name of an image, got an empty cell'),
         (b"0.png\tis \xff\0 it?\tyes", "line 2: expected text in UTF-8 or Latin-1, got byte 0xff"),
     ],
 )

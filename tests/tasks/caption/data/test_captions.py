@@ -235,8 +235,11 @@ BAD = {
     ),
     "no tab": ("0.png\tone\n1.png two\n", r"row 2 of .*: expected image and caption with a tab between, .* got no tab"),
     "two tabs": ("0.png\tone\n1.png\ta\tb\n", r"row 2 of .*: expected image and caption with a tab .* got 3 columns"),
-    "an empty caption": ("0.png\tone\n1.png\t  \n", r"row 2 of .*: expected a caption, got an empty one"),
-    "an empty name": ("\tone\n", r"row 1 of .*: expected the name of an image, got none"),
+    "an empty caption": (
+        "0.png\tone\n1.png\t  \n",
+        r'row 2 of .*, column "caption": expected a caption, got an empty cell',
+    ),
+    "an empty name": ("\tone\n", r'row 1 of .*, column "image": expected the name of an image, got an empty cell'),
     "an empty file": ("", r"expected a table with image and caption, got an empty file"),
     "blank lines": ("\n \n", r"expected a table with image and caption, got an empty file"),
     "no text": (b"0.png\tcaf\xe9\0\n", r"line 1: expected text in UTF-8 or Latin-1, got byte 0xe9"),
@@ -325,11 +328,11 @@ JSON = {
         r"images 13: expected each image once, got pictures/0.png again",
     ),
     "an unknown split": (
-        karpathy, "dataset_coco.json", lambda c: c["images"][0].update(split="spare"), r"column split: .*, got 'spare'"
+        karpathy, "dataset_coco.json", lambda c: c["images"][0].update(split="spare"), r"images 1, .*, got 'spare'"
     ),
     "half a character": (
         karpathy, "dataset_coco.json", lambda c: c["images"][0]["sentences"][0].update(raw="\ud800"),
-        r"images 1: .*expected a text, got half a character",
+        r"images 1, .*expected a text, got half a character",
     ),
     "names that are unknown": (
         karpathy, "dataset_coco.json", lambda c: [i.update(filename="x" + i["filename"]) for i in c["images"]],

@@ -60,13 +60,13 @@ def test_columns_and_what_coco_has_in_them():
 
 
 BAD = {
-    "no caption": ((array(1), None), "expected a caption or a list of captions, got None"),
+    "no caption": ((array(1), None), "expected a caption, got an empty cell"),
     "no captions": ((array(1), []), r"expected a caption or a list of captions, got \[\]"),
-    "an empty one": ((array(1), ["a", " "]), "expected a caption, got an empty one"),
-    "no image": ((None, "a"), "expected an image, got none"),
+    "an empty one": ((array(1), ["a", " "]), "expected a caption, got an empty cell"),
+    "no image": ((None, "a"), "expected an image, got an empty cell"),
     "one alone": ("a", "expected image and caption"),
     "a sound": ((np.zeros(100), "a"), "expected an image of one or three channels"),
-    "an empty mapping": (({"bytes": None, "path": None}, "a"), "expected an image, got none"),
+    "an empty mapping": (({"bytes": None, "path": None}, "a"), "expected an image, got an empty cell"),
 }
 
 

@@ -79,7 +79,7 @@ def test_blank_texts_of_objects_are_left_out_with_a_note(tmp_path, rows):
     )
     with pytest.raises(ArgumentError, match="data: test: left out 1 of 1 texts, which are blank: an empty corpus"):
         open_corpus("objects", {"train": rows[:40], "dev": rows[40:50], "test": [("", "yes")]})
-    with pytest.raises(ArgumentError, match="data: train, row 61: expected a label, got a blank one"):
+    with pytest.raises(ArgumentError, match="data: train, row 61: expected a label, got an empty cell"):
         open_corpus("objects", [*rows, ("a text", " ")])
 
 

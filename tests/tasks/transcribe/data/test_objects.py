@@ -112,7 +112,7 @@ def test_words_alone_and_names_and_indices():
         ({"audio": {"array": [0.5], "sampling_rate": "fast"}, "text": "a"}, "train, row 1"),
         ((None, "a"), "train, row 1"),
         (("no/such.wav", "a"), r"no/such\.wav: expected a sound file, found none"),
-        (({}, "a"), "expected a recording, got none"),
+        (({}, "a"), "expected a recording, got an empty cell"),
         ((["x"], "a"), "train, row 1"),
     ],
 )

@@ -144,7 +144,7 @@ def test_what_a_user_should_know_is_noted(folder):
         (rows([1, 2, 1]), "expected 3 different recordings or more, to validate, test and train, got 2"),
         (
             rows([1], "train") + rows([2], "eval"),
-            "row 3 of .*: column split: expected one of train, training, validation, valid, val, dev, .*, got 'eval'",
+            "row 3 of .*, column .split.: expected one of train, training, validation, valid, val, dev, .*, got 'eval'",
         ),
         (rows([1, 2], "dev"), "expected rows of train, got none"),
         (rows([1, 2, 0]), r"row 4 of .*a\.csv: expected a whole sound file, got .*0\.wav, cut short by 7 bytes"),
@@ -286,7 +286,7 @@ def test_all_forms_of_a_manifest_say_the_same(folder):
             "file,path_of,words\nc.wav,x\n",
             "row 1 of {}: expected a header that names audio and text",
         ),
-        ("a.csv", "path,text\n ,b\n", "row 2 of {}: expected a recording, got none"),
+        ("a.csv", "path,text\n ,b\n", 'row 2 of {}, column "path": expected a recording, got an empty cell'),
         (
             "a.csv",
             "clips/1.wav,a\nd.wav,b\nclips/2.wav,c\n",
@@ -302,19 +302,23 @@ def test_all_forms_of_a_manifest_say_the_same(folder):
             "empty.flac,a\nclips/1.wav,b\nclips/2.wav,c\n",
             "row 2 of {}: expected a sound file, got an empty one",
         ),
-        ("a.jsonl", '{"path": "\\u0000", "text": "x"}', "row 1 of {}: expected a sound file, got "),
+        ("a.jsonl", '{"path": "\\u0000", "text": "x"}', 'row 1 of {}, column "path": expected a sound file, got '),
         ("a.jsonl", '{"audio": "c.wav"}', "row 1 of {}: "),
         (
             "a.jsonl",
             '{"path": "clips/1.wav", "text": "x", "duration": "s"}',
-            "row 1 of {}: expected seconds for duration",
+            'row 1 of {}, column "duration": expected seconds',
         ),
         (
             "a.jsonl",
             '{"path": "clips/1.wav", "text": "x", "duration": 0}',
-            "row 1 of {}: expected seconds for duration",
+            'row 1 of {}, column "duration": expected seconds',
         ),
-        ("a.jsonl", '{"path": "clips/1.wav", "text": "x", "offset": -1}', "row 1 of {}: expected seconds for offset"),
+        (
+            "a.jsonl",
+            '{"path": "clips/1.wav", "text": "x", "offset": -1}',
+            'row 1 of {}, column "offset": expected seconds',
+        ),
         ("a.csv", "path,text,speaker,speaker\nc.wav,x,a,b\n", "row 1 of {}: expected one column speaker, got several"),
     ],
 )

@@ -6,13 +6,13 @@ from typing import Any
 
 from saccade.data import Column, Row, Rows
 from saccade.data.cleaning import cleaned
+from saccade.data.columns import FILL
 from saccade.data.dataset import SPLITS
 from saccade.tasks.answer.data.corpus import Asked, Posed
 from saccade.tasks.image.pictures import Gallery, Illustrated
 
 __all__ = ["COLUMNS", "Questions", "kind_of"]
 
-_WAY_OUT = "write one or leave the question out"
 _KINDS = 12  # of questions by their first words; all others are one more
 
 
@@ -60,7 +60,8 @@ def kind_of(question: str) -> str:
 
 def _question(cell: Any) -> str:
     if not isinstance(cell, str) or not (question := cleaned(cell, "question")):
-        raise ValueError(f"expected a question, got {cell!r:.60}; {_WAY_OUT}")
+        got = repr(cell) if cell and not isinstance(cell, str) else "an empty cell"
+        raise ValueError(f"expected a question, got {got:.60}; {FILL}")
     return question
 
 
@@ -74,13 +75,13 @@ def _answers(cell: Any) -> tuple[str, ...]:
         raise ValueError(f"expected an answer, got {cell!r:.60}")
     cleaned_texts = tuple(filter(None, (cleaned(str(text), "answer") for text in texts)))
     if not cleaned_texts:
-        raise ValueError(f"expected an answer, got none; {_WAY_OUT}")
+        raise ValueError(f"expected an answer, got an empty cell; {FILL}")
     return cleaned_texts
 
 
 COLUMNS = (
-    Column("question", ("question", "text"), _question),
-    Column("answer", ("answer", "answers", "label"), _answers),
+    Column("question", ("question", "text"), _question, what="a question"),
+    Column("answer", ("answer", "answers", "label"), _answers, what="an answer"),
     Column("kind", ("kind",), lambda cell: cell if isinstance(cell, str) else "", needed=False),
 )
 """Columns of questions with an answer, or one of each person."""

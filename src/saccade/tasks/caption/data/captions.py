@@ -5,6 +5,7 @@ from typing import Any, TypeAlias
 
 from saccade.data import Row, Rows
 from saccade.data.cleaning import cleaned
+from saccade.data.columns import FILL
 from saccade.data.dataset import SPLITS
 from saccade.errors import ArgumentError
 from saccade.tasks.caption.data.corpus import Captioned
@@ -71,5 +72,5 @@ def captions(cell: Any) -> tuple[str, ...]:
         raise ValueError(f"expected a caption or a list of captions, got {cell!r:.60}")
     cleaned_texts = tuple(cleaned(text, "caption") for text in texts)
     if not all(cleaned_texts):
-        raise ValueError("expected a caption, got an empty one; write one or remove the row")
+        raise ValueError(f"expected a caption, got an empty cell; {FILL}")
     return cleaned_texts

@@ -21,7 +21,7 @@ __all__ = ["BUILTIN", "Corpus", "Texts", "open_corpus"]
 BUILTIN = {
     "reviews": "sentences about films, positive or negative by their word order; generated on the fly",
 }
-_COLUMNS = (Column("text", ("text", "sentence")), Column("label", ("label",), label))
+_COLUMNS = (Column("text", ("text", "sentence")), Column("label", ("label",), label, what="a label"))
 _LAYOUTS = (text_folders, partial(sentences, columns=_COLUMNS))
 _HOLDS = "train.csv (.tsv, .txt, .jsonl, .parquet), or a folder of .txt files for each label"
 _BLANK = Blank[Row](lambda row: not row["text"], "texts, which are blank")

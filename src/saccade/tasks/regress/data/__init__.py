@@ -1,16 +1,15 @@
 """Data sets of numbers by the names that --data takes."""
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from saccade.data import OBJECTS, Row, Table
-from saccade.data.dataset import data_path, no_such_data
-from saccade.data.files import ENDS, open_tables
+from saccade.data import OBJECTS, Table, open_rows
+from saccade.data.files import ENDS
 from saccade.data.layouts.arrays import array_table, arrays
-from saccade.data.objects import object_tables
-from saccade.data.rows import rows_of
 from saccade.data.splits import SplitNames
 from saccade.data.tables import read_table
 from saccade.errors import ArgumentError
@@ -24,10 +23,14 @@ BUILTIN = {
     "heteroscedastic": "points on a sine, with more noise for larger inputs",
     "maximum": "sets of 1 to 10 numbers and their maximum (Lee et al. 2019); generated on the fly",
 }
+_MADE: Mapping[str, Callable[[], Numbers]] = {
+    "sine": Sine,
+    "heteroscedastic": partial(Sine, growing=True),
+    "maximum": Maximum,
+}
 _SKLEARN = "sklearn:"
 _PACKAGED = ("diabetes", "linnerud", "iris", "wine", "breast_cancer", "digits")  # others would be downloaded
 _HOLDS = "train.csv (.tsv, .jsonl, .parquet, .npy, .npz), perhaps with validation and test"
-_MOST = 10_000_000  # rows, which take 4 GiB
 
 
 def open_numbers(
@@ -49,35 +52,31 @@ def open_numbers(
         >>> open_numbers("sine").size("train"), open_numbers("sklearn:diabetes").targets
         (512, ('target',))
     """
-    path, names, choice = data_path(data), names or SplitNames(), choice or Choice()
-    if data in BUILTIN:
-        names.refuse(data)
-        _check_unchosen(data, choice)
-        return Maximum() if data == "maximum" else Sine(growing=data == "heteroscedastic")
-    tables: dict[str, Table] | None
-    if data == OBJECTS:
-        tables = object_tables(objects, names)
-    elif data.startswith(_SKLEARN):
-        tables = {"": _of_sklearn(data)}
-    else:
-        tables = arrays(path, names) or open_tables(path, names, _read, (*ENDS, ".npy", ".npz"))
-    if tables is None:
-        names.check("train", path)
-        raise no_such_data(data, BUILTIN, holds=_HOLDS)
-    where = "data" if data == OBJECTS else data
-    for table in tables.values():
-        if table.size is not None and table.size > _MOST:
-            raise ArgumentError(f"{where}: expected at most {_MOST:,} rows, got {table.size:,}; train on fewer")
-    reader = Reader(choice, where)
+    choice = choice or Choice()
+    for option, value in (("target", choice.target), ("features", choice.features), ("sets", choice.sets or None)):
+        if data in BUILTIN and value is not None:
+            way_out = f"leave {'it' if value is True else value} out"
+            raise ArgumentError(f"--{option}: expected none for {data}, whose columns are known; {way_out}")
+    reader = Reader(choice, "data" if data == OBJECTS else data)
+    numbers: Numbers
     try:
-        rows = rows_of(tables, reader.read, _key, names, place=where, divided=choice.divided)
+        numbers = open_rows(
+            data,
+            _MADE,
+            reader.read,
+            lambda rows: NumberTable(rows, () if choice.sets else reader.features, reader.targets, reader.note),
+            names,
+            objects,
+            holds=_HOLDS,
+            first=(_of_sklearn, arrays),
+            read=_read,
+            key=lambda row: str(row["numbers"]),
+            ends=(*ENDS, ".npy", ".npz"),
+            divided=choice.divided,
+        )
     except ChoiceError as error:  # not an error of the first row, which shows it
         raise ArgumentError(str(error)) from None
-    return NumberTable(rows, () if choice.sets else reader.features, reader.targets, reader.note)
-
-
-def _key(row: Row) -> str:
-    return str(row["numbers"])
+    return numbers
 
 
 def _read(path: Path) -> Table:
@@ -87,15 +86,11 @@ def _read(path: Path) -> Table:
     return tables[""]
 
 
-def _check_unchosen(data: str, choice: Choice) -> None:
-    """Reject options that choose columns of built-in data."""
-    for option, value in (("target", choice.target), ("features", choice.features), ("sets", choice.sets or None)):
-        if value is not None:
-            way_out = f"leave {'it' if value is True else value} out"
-            raise ArgumentError(f"--{option}: expected none for {data}, whose columns are known; {way_out}")
-
-
-def _of_sklearn(data: str) -> Table:
+def _of_sklearn(path: Path, names: SplitNames) -> dict[str, Table] | None:
+    """Data of scikit-learn by "sklearn:" and a name."""
+    data = str(path)
+    if not data.startswith(_SKLEARN):
+        return None
     name = data.removeprefix(_SKLEARN)
     if name not in _PACKAGED:
         raise ArgumentError(f"--data: expected sklearn: and one of {', '.join(_PACKAGED)}, got {name}")
@@ -105,4 +100,4 @@ def _of_sklearn(data: str) -> Table:
     answers = np.asarray(bunch.target, np.float64).reshape(len(bunch.data), -1)
     targets = map(str, bunch.target_names) if answers.shape[1] > 1 else ["target"]
     rows = np.concatenate([np.asarray(bunch.data, np.float64), answers], 1)
-    return array_table(rows, data, (*map(str, bunch.feature_names), *targets))
+    return {"": array_table(rows, data, (*map(str, bunch.feature_names), *targets))}

@@ -2,72 +2,43 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
+from saccade.data.columns import is_empty
 from saccade.data.tables import number_of
 
-__all__ = ["column_numbers", "exact", "flat", "set_numbers"]
+__all__ = ["exact", "flat"]
 
 _LARGEST = 1e150  # sums of many squared differences are finite
 _COMMA = re.compile(r"[+-]?\d*,\d+")  # of a decimal number
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
 
 
-def flat(value: Any) -> list[float]:
+def flat(value: Any, way_out: str = "") -> list[float]:
     """Return the numbers of a number, or of an array, tensor or sequence of numbers.
+
+    Args:
+        value: the number or numbers; texts are numbers in ASCII digits.
+        way_out: the end of an error.
 
     Raises:
         ValueError: if something is no finite number.
 
     Example:
-        >>> flat([1, (2.5, np.float32(3))])
+        >>> flat([1, ("2.5", np.float32(3))])
         [1.0, 2.5, 3.0]
     """
     if isinstance(value, Tensor):
-        value = value.detach().cpu().numpy()
+        value = value.numpy(force=True)
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return [number for part in value for number in flat(part)]
-    return [_finite(value)]
-
-
-def set_numbers(cell: Any) -> list[float]:
-    """Return the numbers of a cell of a set. A blank cell has none, and a text may have several.
-
-    >>> set_numbers("2 0.5"), set_numbers(None)
-    ([2.0, 0.5], [])
-    """
-    return [] if cell is None else flat(cell.split() if isinstance(cell, str) else cell)
-
-
-def column_numbers(name: str, cell: Any, read: Callable[[Any], list[float]], option: str) -> list[float]:
-    """Return the numbers of a cell, with the name of its column in errors.
-
-    Args:
-        name: of the column.
-        cell: the cell.
-        read: from a cell to its numbers.
-        option: the option that chooses such columns.
-
-    Raises:
-        ValueError: if something is no finite number.
-
-    Example:
-        >>> column_numbers("city", "Bonn", flat, "features")
-        Traceback (most recent call last):
-        ValueError: column city: expected a number, got 'Bonn'; correct it, or name other columns by --features
-    """
-    try:
-        return read(cell)
-    except _OtherKindError as error:
-        raise ValueError(f"column {name}: {error}; correct it, or name other columns by --{option}") from None
-    except ValueError as error:
-        raise ValueError(f"column {name}: {error}") from None
+        return [number for part in value for number in flat(part, way_out)]
+    return [_finite(value.strip() if isinstance(value, str) else value, way_out)]
 
 
 def exact(numbers: Sequence[float]) -> str:
@@ -79,24 +50,19 @@ def exact(numbers: Sequence[float]) -> str:
     return ",".join(repr(number).removesuffix(".0") for number in numbers)
 
 
-class _OtherKindError(ValueError):
-    """A cell of another kind, such as all cells of a column of texts."""
-
-
-def _finite(value: Any) -> float:
-    text = value.strip() if isinstance(value, str) else value
-    if text is None or text == "":
-        raise ValueError("expected a number, got a blank cell; fill it, or take the row out")
-    if isinstance(text, bytes | Mapping):
-        raise _OtherKindError(f"expected a number, got {type(text).__name__}")
+def _finite(value: Any, way_out: str) -> float:
+    if value == "" or is_empty(value):
+        nan = "" if value in ("", None) else f" ({value})"
+        raise ValueError(f"expected a number, got an empty cell{nan}{way_out}")
+    if isinstance(value, bytes | Mapping):
+        raise ValueError(f"expected a number, got {type(value).__name__}{way_out}")
     try:
-        number = number_of(text) if isinstance(text, str) else float(text)
+        number = number_of(value) if isinstance(value, str) else float(value)
     except (TypeError, ValueError, OverflowError):
-        if isinstance(text, str) and (way_out := _without_comma(text)):
-            raise ValueError(f"expected a number, got {value!r:.40}; {way_out}") from None
-        raise _OtherKindError(f"expected a number, got {value!r:.40}") from None
+        hint = (isinstance(value, str) and _without_comma(value)) or way_out
+        raise ValueError(f"expected a number, got {value!r:.40}{hint}") from None
     if not math.isfinite(number):
-        raise ValueError(f"expected a finite number, got {number}; fill it, or take the row out")
+        raise ValueError(f"expected a finite number, got {number}{way_out}")
     if abs(number) > _LARGEST:
         got = f"got {number:g}; divide the whole column by a power of ten"
         raise ValueError(f"expected a number from {-_LARGEST:g} to {_LARGEST:g}, whose square is finite, {got}")
@@ -108,7 +74,7 @@ def _without_comma(text: str) -> str:
     plain, decimal = text.replace(",", ""), text.replace(",", ".")
     thousands = _THOUSANDS.fullmatch(text)
     if thousands and _COMMA.fullmatch(text):
-        return f"write {plain:.40} for thousands, {decimal:.40} for decimals"
+        return f"; write {plain:.40} for thousands, {decimal:.40} for decimals"
     if thousands:
-        return f"write thousands without commas: {plain:.40}"
-    return f"write decimals with a point: {decimal:.40}" if _COMMA.fullmatch(text) else ""
+        return f"; write thousands without commas: {plain:.40}"
+    return f"; write decimals with a point: {decimal:.40}" if _COMMA.fullmatch(text) else ""

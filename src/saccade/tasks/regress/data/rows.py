@@ -2,26 +2,27 @@
 
 import difflib
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from torch import Tensor
 
 from saccade.data import Examples, Row, Rows
+from saccade.data.columns import CellError, is_empty
 from saccade.data.dataset import Dataset, counted, inventory
 from saccade.data.splits import SPLIT
 from saccade.data.tables import INDEX
 from saccade.errors import SaccadeError
-from saccade.tasks.regress.data.cells import column_numbers, flat, set_numbers
+from saccade.tasks.regress.data.cells import flat
 
 __all__ = ["Choice", "ChoiceError", "Example", "NumberTable", "Numbers", "Reader", "named_numbers", "ranges"]
 
+_MOST = 10_000_000  # rows, which take 4 GiB
 _RANGES = 4  # of a single feature
 _INDEXES = (INDEX, "__index_level_0__")  # unnamed indexes, as pandas names them in CSV and in parquet
-_Cells: TypeAlias = list[tuple[str, list[float]]]
+_WAY_OUT = "; correct it, leave the row out, or name other columns by --features and --target"
 
 
 class Example(NamedTuple):
@@ -119,13 +120,15 @@ def ranges(edges: Sequence[float]) -> list[str]:
 class Reader:
     """Reader of rows that have the columns of the first row.
 
+    A row is a mapping, a pair of features and targets, or features with the target behind them.
+
     Args:
         choice: options that choose columns.
         where: the data, for messages.
     """
 
     def __init__(self, choice: Choice, where: str) -> None:
-        self.choice, self.where, self.note = choice, where, ""
+        self.choice, self.where, self.note, self.count = choice, where, "", 0
         self.names = self.inputs = self.outputs = self.features = self.targets = tuple[str, ...]()
 
     def read(self, row: Any, labels: object) -> Row:
@@ -134,42 +137,36 @@ class Reader:
         Raises:
             ValueError: if the row has other columns, or other kinds of cells.
         """
-        inputs, outputs = self._cells(row) if isinstance(row, Mapping) else _pair(row)
-        numbers, answers = (tuple(number for _, values in part for number in values) for part in (inputs, outputs))
-        if not numbers or not answers:
+        self.count += 1
+        if self.count > _MOST:
+            raise ValueError(f"expected at most {_MOST:,} rows, got more; train on fewer")
+        named = row if isinstance(row, Mapping) else _pair(row)
+        cells = {str(name): cell for name, cell in named.items()}
+        if not self.names:
+            self._choose(tuple(cells))
+        inputs, outputs = _numbers(self._inputs(cells), cells, self.choice.sets), _numbers(self.outputs, cells)
+        if not inputs or not outputs:
             what = "a set of one number or more" if self.choice.sets else "features and targets"
             raise ValueError(f"expected {what}, got none")
         if not self.targets:
-            self.features, self.targets = (tuple(name for name, _ in named_numbers(part)) for part in (inputs, outputs))
-        if not self.choice.sets and len(numbers) != len(self.features):
-            expected = f"expected {counted(len(self.features), 'numbers')}, as in row 1, got {len(numbers)}"
-            raise ValueError(f"{expected}; sets=True if rows are sets")
-        if len(answers) != len(self.targets):
-            raise ValueError(f"expected {counted(len(self.targets), 'numbers')}, as in row 1, got {len(answers)}")
+            self.features, self.targets = (tuple(name for name, _ in part) for part in (inputs, outputs))
+        for part, names in ((inputs, () if self.choice.sets else self.features), (outputs, self.targets)):
+            if names and len(part) != len(names):
+                expected = f"expected {counted(len(names), 'numbers')}, as in row 1, got {len(part)}"
+                raise ValueError(f"{expected}; sets=True if rows are sets" if part is inputs else expected)
+        numbers, answers = (tuple(number for _, number in part) for part in (inputs, outputs))
         return {"numbers": numbers, "answers": answers}
 
-    def _cells(self, row: Mapping[Any, Any]) -> tuple[_Cells, _Cells]:
-        cells = {str(name): value for name, value in row.items()}
-        if not self.names:
-            self._choose(tuple(cells))
-        inputs: Sequence[str] = self.inputs
-        if self.choice.sets and not self.choice.features:  # rows may have other columns each
-            inputs = [name for name in cells if name not in (*self.outputs, *_INDEXES, SPLIT)]
-        elif differences := self._differences(cells):
+    def _inputs(self, cells: Mapping[str, Any]) -> Sequence[str]:
+        """The input columns of a row: those of the first row, or any of a set."""
+        if self.choice.sets and not self.choice.features:
+            return [name for name in cells if name not in (*self.outputs, *_INDEXES, SPLIT)]
+        missing = [name for name in (*self.inputs, *self.outputs) if name not in cells]
+        known = cells if self.choice.features else {*self.names, *_INDEXES, SPLIT}
+        parts = (("without", missing), ("with", [name for name in cells if name not in known]))
+        if differences := ", ".join(f"{word} {inventory(part)}" for word, part in parts if part):
             raise ValueError(f"expected the columns of the first row, got others: {differences}")
-        if missing := [name for name in (*inputs, *self.outputs) if name not in cells]:
-            raise ValueError(f"expected a column {missing[0]}, got {inventory(cells)}")
-        read = set_numbers if self.choice.sets else flat
-        return (
-            [(name, column_numbers(name, cells[name], read, "features")) for name in inputs],
-            [(name, column_numbers(name, cells[name], flat, "target")) for name in self.outputs],
-        )
-
-    def _differences(self, names: Mapping[str, Any]) -> str:
-        missing = [name for name in (*self.inputs, *self.outputs) if name not in names]
-        more = [] if self.choice.features else [name for name in names if name not in {*self.names, *_INDEXES, SPLIT}]
-        parts = (("without", missing), ("with", more))
-        return ", ".join(f"{word} {inventory(part)}" for word, part in parts if part)
+        return self.inputs
 
     def _choose(self, names: tuple[str, ...]) -> None:
         """Choose the columns by the first row."""
@@ -197,32 +194,44 @@ class Reader:
                 near = difflib.get_close_matches(name, names, 1)
                 hint = f"did you mean {near[0]}?" if near else f"there is {inventory(names)}"
                 raise ChoiceError(f"--{what}: expected a column of {self.where}, got {name}; {hint}")
-        if max(Counter(columns).values()) > 1:
+        if len(set(columns)) < len(columns):
             raise ChoiceError(f"--{what}: expected each column once, got {option}")
         return columns
 
 
-def named_numbers(cells: Sequence[tuple[str, Sequence[float]]]) -> list[tuple[str, float]]:
-    """Return the numbers of cells by name. Several numbers of a cell are numbered.
+def named_numbers(name: str, values: Sequence[float]) -> list[tuple[str, float]]:
+    """Return the numbers of a cell by name. Several numbers are numbered.
 
-    >>> named_numbers([("age", [3.0]), ("x", [1.0, 2.0])])
-    [('age', 3.0), ('x1', 1.0), ('x2', 2.0)]
+    >>> named_numbers("age", [3.0]), named_numbers("x", [1.0, 2.0])
+    ([('age', 3.0)], [('x1', 1.0), ('x2', 2.0)])
     """
-    return [
-        (name if len(values) == 1 else f"{name}{number}", value)
-        for name, values in cells
-        for number, value in enumerate(values, 1)
-    ]
+    return [(name if len(values) == 1 else f"{name}{number}", value) for number, value in enumerate(values, 1)]
+
+
+def _numbers(names: Sequence[str], cells: Mapping[str, Any], sets: bool = False) -> list[tuple[str, float]]:
+    """The numbers of columns by name. An empty cell of a set has none, and a text of a set may have several."""
+    numbers = list[tuple[str, float]]()
+    for name in names:
+        if name not in cells:
+            raise ValueError(f"expected a column {name}, got {inventory(cells)}")
+        cell = cells[name]
+        if sets:
+            cell = [] if is_empty(cell) else cell.split() if isinstance(cell, str) else cell
+        try:
+            numbers += named_numbers(name, flat(cell, _WAY_OUT))
+        except ValueError as error:
+            raise CellError(name, error) from None
+    return numbers
 
 
 def _names(option: str | None) -> list[str]:
     return [name.strip() for name in option.split(",")] if option else []
 
 
-def _pair(row: Any) -> tuple[_Cells, _Cells]:
-    """The numbers of a pair of features and targets, or of features with the target behind them."""
+def _pair(row: Any) -> Row:
+    """The cells of a row without names."""
     if isinstance(row, Tensor | np.ndarray):
         row = row.tolist()
     if isinstance(row, str) or not isinstance(row, Sequence) or len(row) < 2:
         raise ValueError(f"expected features and targets, got {row!r:.60}")
-    return [("x", flat(row[0] if len(row) == 2 else row[:-1]))], [("y", flat(row[-1]))]
+    return {"x": row[0] if len(row) == 2 else row[:-1], "y": row[-1]}

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from saccade.data import Blank, Column, Row, Rows
-from saccade.data.columns import text
+from saccade.data.columns import FILL, text
 from saccade.data.objects import array_of
 from saccade.data.tables import number_of
 from saccade.errors import ArgumentError
@@ -56,7 +56,7 @@ def columns(rate: int, folder: Path | None) -> list[Column]:
         return cell.strip() if folder and isinstance(cell, str) else ""
 
     return [
-        Column("audio", names, lambda cell: _sound(cell, rate, folder)),
+        Column("audio", names, lambda cell: _sound(cell, rate, folder), what="a recording"),
         Column("text", ("text", "sentence", "transcription"), lambda cell: " ".join(_optional(cell).split())),
         Column("speaker", ("speaker", "client_id"), _optional, needed=False),
         Column("offset", ("offset",), lambda cell: _seconds(cell, "offset") or 0.0, needed=False),
@@ -200,7 +200,7 @@ def _sound(cell: Any, rate: int, folder: Path | None) -> Sound:
             return memoryview(data) if folder else read_whole(io.BytesIO(data), rate, str(path or "audio")).samples
         cell = path
     if cell is None or (isinstance(cell, str) and not cell.strip()):
-        raise ValueError("expected a recording, got none")
+        raise ValueError(f"expected a recording, got an empty cell; {FILL}")
     if isinstance(cell, str | Path):
         return _file(folder, str(cell).strip()) if folder else read_whole(Path(cell), rate, str(cell)).samples
     own = rate
