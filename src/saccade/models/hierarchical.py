@@ -37,7 +37,7 @@ class Options(rnn_attention.Options):
     """Largest number of words of a sentence. Longer sentences are split."""
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         rnn_attention.Options.__post_init__(self)
         in_ranges(self, (("sentence_words", 1, 100_000),))
 

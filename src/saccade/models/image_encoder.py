@@ -1,4 +1,4 @@
-"""Image encoders. Their output is cells: features of positions or of regions."""
+"""Image encoders. Their outputs are cells: features of positions or regions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Visual(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """The memory that a model attends to.
+    """Features of positions or regions of images, the memory of attention.
 
     >>> Cells(torch.zeros(2, 12, 8), shape=(3, 4)).lengths is None
     True
@@ -96,7 +96,7 @@ class Options(cnn.Options):
     """Features of a cell."""
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         super().__post_init__()
         in_ranges(self, (("cell_dim", 1, WIDEST),))
 

@@ -26,7 +26,7 @@ class Options(Seeing):
     """Hidden units of the classifier."""
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         super().__post_init__()
         in_ranges(self, (("hidden_dim", 1, 1 << 16),))
 

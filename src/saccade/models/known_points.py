@@ -54,7 +54,7 @@ class KnownPoints(Regressor):
         Args:
             points: standardized queries, `(batch, features)`.
             values: values of the training points, `(points, any)`.
-            mask: booleans `(batch, points)`, True for points with weight. None: all points.
+            mask: booleans `(batch, points)`, True for points to attend to. None: all points.
         """
 
     def read(self, points: Padded, indices: Tensor | None = None) -> Predicted:

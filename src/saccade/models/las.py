@@ -120,7 +120,7 @@ class Options:
         return int(2**self.pyramid)
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         in_ranges(self, _SIZES)
         for name in ("hidden_dim", "location_width"):
             odd = name == "location_width"
@@ -235,9 +235,9 @@ class Las(Seq2Seq[Padded, State]):
         heard = encoded[:, None]
         key = heard if self.networks is None else self.networks.key(heard)
         memory = self.attention.remember(key, heard, mask=masks.Lengths(lengths[:, None]))
-        nothing = encoded.new_zeros(len(encoded), 1, self.options.hidden_dim)
-        states = nothing.repeat(1, 1, self.options.speller_layers)
-        return State(states, states, nothing, encoded.new_zeros(len(encoded), 1, encoded.shape[1]), memory, lengths)
+        zeros = encoded.new_zeros(len(encoded), 1, self.options.hidden_dim)
+        states = zeros.repeat(1, 1, self.options.speller_layers)
+        return State(states, states, zeros, encoded.new_zeros(len(encoded), 1, encoded.shape[1]), memory, lengths)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
         features, state = self._decode(token[:, None], state)

@@ -34,7 +34,7 @@ class Options:
     """Score: negative squared distance, scaled dot product, or additive."""
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         in_ranges(self, (("hidden_dim", 1, 100_000), ("key_dim", 1, 100_000)))
         if self.score not in _SCORES:
             raise ArgumentError(f"--score: expected one of {', '.join(_SCORES)}, got {self.score}")

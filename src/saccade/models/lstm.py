@@ -39,7 +39,7 @@ class Options:
     """Initial bias of the forget gates. Above 0 a cell keeps its content at first."""
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         sizes = ("hidden_dim", "embedding_dim")
         in_ranges(self, [*((name, 1, 1 << 20) for name in sizes), ("layers", 1, 100), ("forget_bias", -100, 100)])
 
@@ -92,5 +92,5 @@ class LSTM(Memorizer):
         return x
 
     def attended(self, records: Sequence[tuple[str, AuxOutput]]) -> Mapping[str, Tensor]:
-        every = [aux.weights[0].mT.cpu() for _, aux in records if aux.weights is not None]
-        return {"output gate" if len(every) == 1 else f"output gate {n}": gate for n, gate in enumerate(every, 1)}
+        gates = [aux.weights[0].mT.cpu() for _, aux in records if aux.weights is not None]
+        return {"output gate" if len(gates) == 1 else f"output gate {n}": gate for n, gate in enumerate(gates, 1)}

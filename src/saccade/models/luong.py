@@ -103,7 +103,7 @@ class Options(hard.TextOptions):
     Positions still count from the start."""
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         super().__post_init__()
         in_ranges(self, _SIZES)
         below_one(self, "dropout")
@@ -173,8 +173,8 @@ class Luong(hard.Reader[Padded, State]):
         p(y_t) = \operatorname{softmax}(E \tilde h_t + b)
 
     Local attention has weights for \(|s - p_t| \le D\) alone. The centre is \(p_t = t\) (local-m), or a predicted
-    position (local-p). With local-p a Gaussian multiplies the weights, without another normalization, for a source of S
-    tokens:
+    position (local-p). With local-p a Gaussian multiplies the weights, and they are not normalized again. For a source
+    of S tokens:
 
     .. math::
         p_t = S \cdot \sigma(v_p^\top \tanh(W_p h_t)) \qquad
@@ -360,6 +360,6 @@ class _Layer(nn.Module):
             hidden, cell = step(word, hidden, cell)
             states.append(hidden)
             cells.append(cell)
-        every = torch.stack(states, 1)
+        outputs = torch.stack(states, 1)
         rows, last = torch.arange(len(sequence), device=sequence.device), lengths - 1
-        return every, (every[rows, last][:, None], torch.stack(cells, 1)[rows, last][:, None])
+        return outputs, (outputs[rows, last][:, None], torch.stack(cells, 1)[rows, last][:, None])

@@ -73,8 +73,8 @@ class MRNN(Seq2Seq[Visual, State]):
 
     def encode(self, source: Visual) -> State:
         image = self.image_proj(self.norm(self.image_encoder(source.images()).mean()[:, None])[:, 0])
-        nothing = image.new_zeros(len(image), 1, self.hidden_dim)
-        return texts_of(State(nothing, nothing, image=image), source)
+        zeros = image.new_zeros(len(image), 1, self.hidden_dim)
+        return texts_of(State(zeros, zeros, image=image), source)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits | Tensor, State]:
         features, state = self._decode(token[:, None], state)

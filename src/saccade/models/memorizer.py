@@ -14,7 +14,7 @@ from saccade.models.padded import Padded
 __all__ = ["BLANK", "Memorizer", "Sizes", "initialize_lstm"]
 
 BLANK = 1
-"""Input symbol at steps of output."""
+"""Input symbol at steps with output."""
 
 _UNKNOWN = 2
 
@@ -39,7 +39,7 @@ class Memorizer(nn.Module, ABC):
 
     .. math:: y_t = W f(x_1, \dots, x_t) + b
 
-    At steps of output the input is empty: a vector of zeros, or the blank symbol. The data `n-grams` are an exception:
+    At output steps the input is empty: a vector of zeros, or the blank symbol. The data `n-grams` are an exception:
     each step reads the true bit and predicts the next one. Outputs are not fed back, so one pass over a sequence
     computes all its outputs. Padding has no effect.
 
@@ -74,7 +74,7 @@ class Memorizer(nn.Module, ABC):
         return logits
 
     def trace(self, source: Padded) -> Mapping[str, Tensor]:
-        """Run one sequence and return the states of a picture.
+        """Run one sequence and return its states for a picture.
 
         Args:
             source: one sequence.

@@ -82,7 +82,7 @@ class Options:
     Above 0 the heads are selective at first."""
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         in_ranges(self, _RANGES)
         below_one(self, "dropout")
         below_one(self, "forgetting")
@@ -204,7 +204,7 @@ class MemoryNetwork(Memorizer):
     def _forgotten(self, values: Tensor) -> Tensor | None:
         """Draw the steps that reset the controller, `(batch, length, 1)`.
 
-        Steps of output do not reset it.
+        Steps with output do not reset it.
         """
         if not (self.training and self.options.forgetting):
             return None

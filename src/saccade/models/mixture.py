@@ -38,7 +38,7 @@ class Options:
     """Groups of experts. A first gate chooses groups, a second one experts in each."""
 
     capacity_factor: float | None = None
-    """Largest number of tokens of an expert in training, over its even share.
+    """Largest load of an expert in training, as a multiple of its even share.
 
     Further tokens at the end of the batch are dropped. Default: unlimited."""
 
@@ -49,7 +49,7 @@ class Options:
     """Weight of the loss that balances the numbers of tokens. Default: 0.1."""
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         in_ranges(self, _RANGES)
         if not self.experts:
             for option in fields(Options):

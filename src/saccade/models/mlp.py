@@ -33,7 +33,7 @@ class Options:
     """Pooling of a set's elements."""
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         in_ranges(self, (("hidden_dim", 1, 100_000), ("layers", 1, 100)))
         if self.pool not in ("max", "mean", "sum"):
             raise ArgumentError(f"--pool: expected max, mean or sum, got {self.pool}")
