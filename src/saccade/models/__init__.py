@@ -1,4 +1,5 @@
-"""Systems of the literature, one file each, which cites paper and equations; they attend through `saccade.nn` alone.
+"""Systems of the literature, one file each, with paper and equations.
 
-Adding one is a file here with an `Options` dataclass and a module, and a line in the `models` of the tasks it serves.
+They attend through `saccade.nn` alone. To add a system, write a file with an `Options` dataclass and a module, and add
+a line to the `models` of its tasks.
 """

@@ -42,12 +42,12 @@ class Options(captioning.Options):
     """Hidden features of the score."""
 
     sentinel: bool = True
-    """Attend to a visual sentinel beside the image: features of the LSTM's memory.
+    """Attend to a visual sentinel beside the image, made of the LSTM's memory.
 
     --no-sentinel is spatial attention."""
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         super().__post_init__()
         in_ranges(self, (("attention_dim", 1, 1 << 20),))
 
@@ -126,9 +126,9 @@ class AdaptiveAttention(Seq2Seq[Visual, State]):
 
     for cells \(v_i = \operatorname{relu}(W_a a_i)\) and the mean \(g = \operatorname{relu}(W_b
     \operatorname{norm}(\tfrac{1}{n} \sum_i a_i))\), which is standardized over the batch in training. Weights
-    \(\alpha\) and \(\beta\) are `SentinelAttention`'s. The context
-    \(\hat c_t\) does not enter the next state: the LSTM runs over all words first, then all states attend at once. The
-    query of the next word is the state after the current word. In Xu et al. 2015 it is the state before it.
+    \(\alpha\) and \(\beta\) are `SentinelAttention`'s. The context \(\hat c_t\) does not enter the next state: the LSTM
+    runs over all words first, then all states attend at once. The query of the next word is the state after the current
+    word. In Xu et al. 2015 it is the state before it.
 
     Args:
         encoder: a `saccade.models.image_encoder.ImageEncoder` or `FeatureEncoder`.
@@ -174,8 +174,8 @@ class AdaptiveAttention(Seq2Seq[Visual, State]):
         mean = F.relu(self.mean_proj(self.norm(cells.mean()[:, None])[:, 0]))
         mask = None if cells.lengths is None else masks.Lengths(cells.lengths)
         memory = self.attention.remember(F.relu(self.cell_proj(cells.values)), mask=mask)
-        nothing = mean.new_zeros(len(mean), 1, self.hidden_dim)
-        return texts_of(State(nothing, nothing, memory, self.image_proj(mean)), source)
+        zeros = mean.new_zeros(len(mean), 1, self.hidden_dim)
+        return texts_of(State(zeros, zeros, memory, self.image_proj(mean)), source)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits | Tensor, State]:
         features, state = self._decode(token[:, None], state)
@@ -202,7 +202,7 @@ class AdaptiveAttention(Seq2Seq[Visual, State]):
             hiddens.append(hidden)
             remembered.append(cell)
         states = torch.stack(hiddens[1:], 1)
-        query = states.reshape(len(memory.key), -1, size)  # outputs of an example lie side by side and read one memory
+        query = states.reshape(len(memory.key), -1, size)  # adjacent rows of one example share its memory
         if self.sentinel_proj is None:
             context = self.attention(query, memory=memory)
         else:

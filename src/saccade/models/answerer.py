@@ -72,7 +72,7 @@ class Options(Asking, Seeing):
     """
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         Asking.__post_init__(self)
         Seeing.__post_init__(self)
 
@@ -249,14 +249,14 @@ class Answerer(nn.Module, ABC):
         reads = None if learner is None else Reads(AuxRequest(log_prob=True, entropy=bonus))
         if reads is not None and (share := self.soft_share):
             reads.soft = torch.rand(len(question.lengths), device=question.lengths.device) < share
-        answer_losses = losses(self.answers(visual, question, draws, reads)).flatten()
+        answer_costs = losses(self.answers(visual, question, draws, reads)).flatten()
         if learner is None or reads is None:
-            return answer_losses.mean()
+            return answer_costs.mean()
         samples = reads.samples()
-        following = answer_losses.detach()[:, None].expand(-1, len(samples.log_prob))
-        learned, error = learner.charged(following, samples, torch.ones_like(following))
-        hidden = learned.sum(1).mean() + (0 if error is None else error.sum(1).mean())
-        return answer_losses.mean() + (hidden - hidden.detach())
+        costs = answer_costs.detach()[:, None].expand(-1, len(samples.log_prob))
+        surrogate, error = learner.charged(costs, samples, torch.ones_like(costs))
+        reward_terms = surrogate.sum(1).mean() + (0 if error is None else error.sum(1).mean())
+        return answer_costs.mean() + (reward_terms - reward_terms.detach())
 
     def look(self, visual: Visual, question: Padded) -> Looked:
         """Return the logits with the attention weights behind them.

@@ -42,7 +42,7 @@ class Options(weighing.Options, Seeing):
     """Question encoder: last state of an LSTM, or weighted sum of word vectors (bag)."""
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         Seeing.__post_init__(self)
         weighing.Options.__post_init__(self)
         in_ranges(self, (("hidden_dim", 1, 1 << 16),))

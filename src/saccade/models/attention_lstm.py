@@ -34,7 +34,7 @@ class Options(show_and_answer.Options):
     """Normalizer of the scores. Sparsemax and entmax make most weights exactly 0."""
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         super().__post_init__()
         check_normalizer(self.normalizer)
 

@@ -40,7 +40,7 @@ class Options(classifier.Options):
     """Pooling: sum, mean (the paper), or sum divided by the root of the count."""
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         classifier.Options.__post_init__(self)
         in_ranges(self, (("ngrams", 1, _LONGEST), ("buckets", 1, 100_000_000)))
         if self.reduction not in ("sum", "mean", "root"):
@@ -61,7 +61,7 @@ class Bag(Classifier):
     Args:
         size: size of the vocabulary. Word 0 is padding.
         classes: number of classes.
-        options: dimensions and probabilities.
+        options: features, n-grams and dropout.
 
     Example:
         >>> model = Bag(11, 2, Options(embedding_dim=4)).eval()

@@ -1,7 +1,7 @@
 """ByteNet: dilated convolutions, no attention (Kalchbrenner et al. 2016).
 
-"Neural Machine Translation in Linear Time", https://arxiv.org/abs/1610.10099. Its time is
-linear in both lengths, and its source representation grows with the source. It is a baseline of attention.
+"Neural Machine Translation in Linear Time", https://arxiv.org/abs/1610.10099. Its time is linear in the lengths of both
+sides, and its source representation grows with the source. It is a baseline of attention.
 """
 
 import math
@@ -83,7 +83,7 @@ class Options:
     """Dropout of embeddings and of the output of each block."""
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         in_ranges(self, _SIZES)
         if self.kernel_size % 2 == 0:
             raise ArgumentError(f"--kernel-size: expected an odd number, got {self.kernel_size}")
@@ -192,7 +192,7 @@ class ByteNet(Seq2Seq[Padded, State]):
             x = block(x, within)
         x = self.encoder_norm(x) * within
         decoder = cast("Iterable[_Block]", self.decoder)
-        return State(x, tuple(block.nothing(x) for block in decoder))
+        return State(x, tuple(block.empty_cache(x) for block in decoder))
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
         x, caches = self._embedded(self.target_embedding, token), []
@@ -236,9 +236,9 @@ class _Block(nn.Module):
         reduced = self._reduced(x) if within is None else self._reduced(x) * within
         return self._residual(x, taps(reduced, self.size, self.dilation, causal=within is None))
 
-    def nothing(self, like: Tensor) -> Tensor:
+    def empty_cache(self, x: Tensor) -> Tensor:
         """Return the empty cache: zeros `(examples, (k - 1) * dilation, d)`."""
-        return like.new_zeros(len(like), (self.size - 1) * self.dilation, self.dim)
+        return x.new_zeros(len(x), (self.size - 1) * self.dilation, self.dim)
 
     def step(self, x: Tensor, cache: Tensor) -> tuple[Tensor, Tensor]:
         """Return the features `(rows, 2 d)` of the next position, and the new cache."""

@@ -42,7 +42,7 @@ class Options(image_encoder.Options, transformer.Options):
     """Dropout of cells, embeddings and the output of each sublayer."""
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         image_encoder.Options.__post_init__(self)
         transformer.Options.__post_init__(self)
 

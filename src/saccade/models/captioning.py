@@ -63,7 +63,7 @@ class Options(image_encoder.Options):
     """Dropout of cells, embeddings and the input of the output layer."""
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         super().__post_init__()
         in_ranges(self, (("hidden_dim", 1, 1 << 20), ("embedding_dim", 1, 1 << 20)))
 

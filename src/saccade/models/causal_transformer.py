@@ -49,7 +49,7 @@ class Options(transformer.Options):
     Sinusoidal adds it to the inputs, rotary rotates queries and keys, alibi adds distances to the scores."""
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         transformer.Options.__post_init__(self)
         if self.experts:
             raise ArgumentError(f"--experts: expected none of a transformer that memorizes, got {self.experts}")
@@ -103,5 +103,5 @@ class CausalTransformer(Memorizer):
         return states
 
     def attended(self, records: Sequence[tuple[str, AuxOutput]]) -> Mapping[str, Tensor]:
-        every = [aux.weights for _, aux in records if aux.weights is not None]
-        return {f"layer {n}": weights[0].mean(0).mT.cpu() for n, weights in enumerate(every, 1)}
+        layers = [aux.weights for _, aux in records if aux.weights is not None]
+        return {f"layer {n}": weights[0].mean(0).mT.cpu() for n, weights in enumerate(layers, 1)}

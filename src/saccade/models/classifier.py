@@ -41,7 +41,7 @@ class Options:
     """Probability that a training word is replaced by the unknown word."""
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         if self.embedding_dim is not None:
             in_ranges(self, (("embedding_dim", 1, _WIDEST),))
         below_one(self, "dropout", "word_dropout")
@@ -67,7 +67,7 @@ class Pool:
     """Learned queries that pool the text. Their outputs are concatenated."""
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         if self.score not in ("additive", "dot"):
             raise ArgumentError(f"--score: expected additive or dot, got {self.score}")
         in_ranges(self, (("queries", 1, _MOST_QUERIES),))

@@ -68,7 +68,7 @@ class Options:
     """Residual blocks per stage, of two convolutions each."""
 
     stem_stride: int = 2
-    """Stride of the first layer. It divides height and width."""
+    """Stride of the stem. It divides height and width."""
 
     stem: Literal["patch", "double"] = "patch"
     """First layer: one strided convolution (patch), or two convolutions (double).
@@ -79,7 +79,7 @@ class Options:
     """Dropout of the input of the classifier."""
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         if not re.fullmatch(r"\d{1,4}(,\d{1,4})*", self.widths) or not all(0 < c <= WIDEST for c in self.channels):
             expected = f"numbers from 1 to {WIDEST} with commas between, such as 32,64,128"
             raise ArgumentError(f"--widths: expected {expected}, got {self.widths}")

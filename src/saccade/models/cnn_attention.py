@@ -43,7 +43,7 @@ class Options(cnn.Options):
     """Stage before self-attention, counted from 1."""
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         cnn.Options.__post_init__(self)
         if not 1 <= self.attention_stage <= len(self.channels):
             expected = f"a stage from 1 to {len(self.channels)} (--widths)"

@@ -38,7 +38,7 @@ class Options(ram.Options):
     """Channels of the convolutions over the coarse image."""
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         super().__post_init__()
         in_ranges(self, (("coarse", 4, 256), ("context_channels", 1, 4096)))
 

@@ -88,9 +88,9 @@ class EncoderDecoder(Seq2Seq[Padded, State]):
 
     def encode(self, source: Padded) -> State:
         annotations = self.encoder(self.dropout(self.source_embedding(source.values)), source.lengths)
-        ahead, back = annotations.chunk(2, -1)
+        forward, backward = annotations.chunk(2, -1)
         rows = torch.arange(len(annotations), device=annotations.device)
-        summary = self.dropout(torch.cat([ahead[rows, source.lengths - 1], back[:, 0]], -1))
+        summary = self.dropout(torch.cat([forward[rows, source.lengths - 1], backward[:, 0]], -1))
         return State(torch.tanh(self.bridge(summary)), summary)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:

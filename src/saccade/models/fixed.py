@@ -30,7 +30,7 @@ class Options(classifier.Options, Pool):
     Default: no projection for dot, the features of a word vector for additive."""
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         classifier.Options.__post_init__(self)
         Pool.__post_init__(self)
         if self.hidden_dim is not None:

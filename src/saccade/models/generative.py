@@ -65,8 +65,8 @@ class GenerativeAnswerer(Seq2Seq[tuple[Visual, Padded], State]):
 
     - A separate GRU writes the answer, so the answerer may be any model. In the paper one LSTM reads question and image
       and writes the answer.
-    - The loss is the mean over the answers of several people. It is otherwise the likelihood of the next word after the
-      true words, as in the paper.
+    - The loss is the paper's negative log-likelihood of each word after the true words, but its mean over several true
+      answers.
     - Answers are texts. The paper's are sets of words.
 
     Args:

@@ -55,7 +55,7 @@ class Options:
     reward_weight: float = 1.0
     """Weight λ_r of the gradient of REINFORCE beside the gradient of the likelihood.
 
-    With 1 both are the gradient of the expected loss. Xu et al. 2015 choose it by validation."""
+    With 1 their sum is the gradient of the expected loss. Xu et al. 2015 choose it by validation."""
 
     soft_share: float = 0.0
     """Probability that REINFORCE trains an example with soft attention.
@@ -63,7 +63,7 @@ class Options:
     It is 0.5 in Xu et al. 2015, section 4.1. With 1 all training is soft."""
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         fields = type(self).__dataclass_fields__
         for name in (name for name in OF_REINFORCE if name in fields):
             value, default = getattr(self, name), fields[name].default
@@ -91,7 +91,7 @@ class TextOptions(Options):
     Both have one expected gradient, but whole is noisier. Xu et al. 2015, Eq. 11, use whole."""
 
     def __post_init__(self) -> None:
-        """Reject invalid options by the names that a user types."""
+        """Reject invalid options."""
         super().__post_init__()
         if self.charge not in ("to-come", "whole"):
             raise ArgumentError(f"--charge: expected to-come or whole, got {self.charge}")
@@ -129,15 +129,15 @@ def attended(
         >>> attended(attention, torch.randn(2 * beam, 1, 4), memory).shape
         torch.Size([6, 1, 4])
     """
-    together = query.reshape(len(memory.key), -1, query.shape[-1])
+    queries = query.reshape(len(memory.key), -1, query.shape[-1])
     if samples is None:
-        context: Tensor = attention(together, memory=memory, **options)
+        context: Tensor = attention(queries, memory=memory, **options)
     else:
-        context, aux = attention(together, memory=memory, aux=samples.request, **options)
+        context, aux = attention(queries, memory=memory, aux=samples.request, **options)
         samples.add(query, aux)
         if samples.soft is not None:
-            expected = attention(together, memory=memory, read=reads.Soft(), **options)
-            soft = samples.soft.view(len(together), -1, 1).repeat_interleave(query.shape[1], 1)
+            expected = attention(queries, memory=memory, read=reads.Soft(), **options)
+            soft = samples.soft.view(len(queries), -1, 1).repeat_interleave(query.shape[1], 1)
             context = torch.where(soft, expected, context)
     return context.reshape(*query.shape[:2], context.shape[-1])
 

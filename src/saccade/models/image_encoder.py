@@ -1,4 +1,4 @@
-"""What models that speak of images see of them: cells, each a place with its features, and where that place is."""
+"""Image encoders. Their outputs are cells: features of positions or regions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,17 +25,20 @@ class Visual(NamedTuple):
     """
 
     values: Tensor
-    """Images `(batch, channels, height, width)` in [0, 1], or features `(batch, n, dim)`."""
+    """Images in [0, 1] `(batch, channels, height, width)`, or features.
+
+    Features have the shape `(batch, n, dim)`."""
     boxes: Tensor | None = None
-    """Of features, `(batch, n, 4)`: left, top, right, bottom as shares of the image."""
+    """Boxes of features: left, top, right, bottom as shares, `(batch, n, 4)`."""
     lengths: Tensor | None = None
-    """How many features each image has, `(batch,)`; None: all of them n."""
+    """Number of features of each image, `(batch,)`. None: n."""
     about: Tensor | None = None
-    """Of each text, which of the images it is about, `(texts,)`, int64: an image of several texts is seen once, and its
-    cells are there for each. None: of one text each, in their order."""
+    """Index of the image of each text, int64 `(texts,)`.
+
+    An image with several texts is encoded once. None: one text per image."""
 
     def images(self) -> "Visual":
-        """Return the images alone, one text each."""
+        """Return the images with one text each."""
         return self._replace(about=None)
 
     def to(self, device: torch.device) -> "Visual":
@@ -44,7 +47,7 @@ class Visual(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """The memory that a model attends to.
+    """Features of positions or regions of images, the memory of attention.
 
     >>> Cells(torch.zeros(2, 12, 8), shape=(3, 4)).lengths is None
     True
@@ -53,12 +56,12 @@ class Cells(NamedTuple):
     values: Tensor
     """`(batch, n, dim)`."""
     lengths: Tensor | None = None
-    """How many cells each image has, `(batch,)`; None: all of them n."""
+    """Number of cells of each image, `(batch,)`. None: n."""
     shape: tuple[int, int] | None = None
-    """Rows and columns of a map, which lie one row after another; None of regions."""
+    """Rows and columns of a map, in row-major order. None for regions."""
 
     def select(self, index: Tensor | None) -> "Cells":
-        """Return the cells of some images, `(texts,)`; None: of all.
+        """Return the cells of the images with these indices. None: of all images.
 
         >>> Cells(torch.zeros(2, 12, 8)).select(torch.tensor([0, 0, 1])).values.shape
         torch.Size([3, 12, 8])
@@ -83,7 +86,7 @@ class Cells(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Options(cnn.Options):
-    """The sizes of what sees images.
+    """The sizes of an image encoder.
 
     >>> Options(cell_dim=64).channels
     (32, 64, 128)
@@ -93,7 +96,7 @@ class Options(cnn.Options):
     """Features of a cell."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         super().__post_init__()
         in_ranges(self, (("cell_dim", 1, WIDEST),))
 
@@ -102,18 +105,18 @@ _DEFAULT = Options()
 
 
 class ImageEncoder(nn.Module):
-    r"""A residual convolutional network whose last map is cells, with a code of where each lies.
+    r"""A residual CNN with cells at the positions of its last feature map.
 
     .. math:: a_{ij} = \operatorname{relu}\big(\operatorname{norm}(W \operatorname{CNN}(x)_{ij})\big) + P\, p_{ij}
 
-    where p is `place_code` of the cell's middle, and the norm is batch normalization over images and cells: where most
-    cells are ground, ground is about 0, and what is something stands out of their mean. A cell of stride s sees more
-    than its s × s pixels: what the convolutions reach. Images of any size from 8 × 8 on have cells.
+    where p is `place_code` of the cell's centre, and norm is batch normalization over images and cells. If most cells
+    are background, they are about 0, and objects stand out. With stride s the receptive field of a cell is larger than
+    s × s pixels. Images may have any size from 8 × 8 on.
 
     Args:
-        channels: of the images.
-        options: the sizes; `dropout` is for the cells.
-        mean, std: of each channel, see `saccade.models.cnn.CNN`.
+        channels: channels of the images.
+        options: the sizes. `dropout` applies to the cells.
+        mean, std: of each channel, as for `saccade.models.cnn.CNN`.
 
     Example:
         >>> cells = ImageEncoder(3, Options(widths="4,8", cell_dim=6))(Visual(torch.rand(2, 3, 32, 48)))
@@ -121,8 +124,8 @@ class ImageEncoder(nn.Module):
         (torch.Size([2, 96, 6]), (8, 12))
 
     Source:
-        Xu et al. 2015, "Show, Attend and Tell", section 3.1.1 (https://arxiv.org/abs/1502.03044), whose cells are the
-        14 × 14 places of a convolutional map, without a code of places.
+        Xu et al. 2015, "Show, Attend and Tell", section 3.1.1 (https://arxiv.org/abs/1502.03044). Its cells are the
+        14 × 14 positions of a feature map, without position code.
     """
 
     def __init__(
@@ -134,7 +137,7 @@ class ImageEncoder(nn.Module):
     ) -> None:
         super().__init__()
         self.cnn = CNN(channels, 1, options, mean, std)
-        del self.cnn.output  # cells are wanted, no classes
+        del self.cnn.output  # cells have no classes
         self.project = nn.Linear(options.channels[-1], options.cell_dim, bias=False)
         self.norm, self.place = nn.BatchNorm1d(options.cell_dim), nn.Linear(_CODE, options.cell_dim)
         self.dropout = nn.Dropout(options.dropout)
@@ -143,26 +146,26 @@ class ImageEncoder(nn.Module):
         """Return the cells of images.
 
         Raises:
-            ShapeError: if these are no images of so many channels, or smaller than 8 × 8.
+            ShapeError: if images have other channels, or are smaller than 8 × 8.
         """
         features = self.cnn.features(visual.values)
         rows, columns = features.shape[2:]
         projected = self.project(features.flatten(2).mT)
-        what = F.relu(standardized(self.norm, projected.flatten(0, 1)).view(projected.shape))
-        where = self.place(place_code(_middles(rows, columns).to(features.device)).to(features))
-        return Cells(self.dropout(what + where), None, (rows, columns)).select(visual.about)
+        content = F.relu(standardized(self.norm, projected.flatten(0, 1)).view(projected.shape))
+        position = self.place(place_code(_centres(rows, columns).to(features.device)).to(features))
+        return Cells(self.dropout(content + position), None, (rows, columns)).select(visual.about)
 
 
 class FeatureEncoder(nn.Module):
-    r"""Features out of a file as cells, with a code of where each lies and how large it is.
+    r"""Precomputed features as cells, with a code of position and size.
 
     .. math:: a_i = \operatorname{relu}(W f_i + b) + P\, [p_i;\, w_i;\, h_i]
 
     Args:
-        dim: of the features.
+        dim: dimension of the precomputed features.
         cell_dim: features of a cell.
-        dropout: probability of dropping a feature of a cell, in training.
-        shape: rows and columns where the features are of a map; None of regions.
+        dropout: dropout of the cells.
+        shape: rows and columns of a map. None for regions.
 
     Example:
         >>> boxes = torch.tensor([0.0, 0.0, 0.5, 1.0]).expand(2, 7, 4)
@@ -172,7 +175,7 @@ class FeatureEncoder(nn.Module):
 
     Source:
         Anderson et al. 2018, "Bottom-Up and Top-Down Attention", section 3.1 (https://arxiv.org/abs/1707.07998), for
-        regions, which have no code of places there.
+        regions, without position code.
     """
 
     def __init__(self, dim: int, cell_dim: int, dropout: float = 0.0, shape: tuple[int, int] | None = None) -> None:
@@ -184,47 +187,47 @@ class FeatureEncoder(nn.Module):
         """Return the cells of features.
 
         Raises:
-            ShapeError: if features have no boxes, or others than one each.
+            ShapeError: if the features do not have one box each.
         """
         values, boxes, lengths, _ = visual
         if boxes is None or values.ndim != 3 or boxes.shape != (*values.shape[:2], 4):
             got = None if boxes is None else tuple(boxes.shape)
             raise ShapeError(f"boxes: expected (batch, n, 4) for features {tuple(values.shape)}, got {got}")
-        middles, extents = (boxes[..., :2] + boxes[..., 2:]) / 2, boxes[..., 2:] - boxes[..., :2]
-        where = self.place(torch.cat([place_code(middles), extents], -1))
-        return Cells(self.dropout(F.relu(self.project(values)) + where), lengths, self.shape).select(visual.about)
+        centres, extents = (boxes[..., :2] + boxes[..., 2:]) / 2, boxes[..., 2:] - boxes[..., :2]
+        position = self.place(torch.cat([place_code(centres), extents], -1))
+        return Cells(self.dropout(F.relu(self.project(values)) + position), lengths, self.shape).select(visual.about)
 
 
 _WAVES = 4
 _CODE = 4 * _WAVES
 
 
-def place_code(places: Tensor) -> Tensor:
-    r"""Return sines and cosines of places, so that near ones are alike and all differ.
+def place_code(points: Tensor) -> Tensor:
+    r"""Return the position code of points: sines and cosines of x and y.
 
     .. math:: p(x, y) = [\sin \pi 2^k x, \cos \pi 2^k x, \sin \pi 2^k y, \cos \pi 2^k y]_{k = 0}^{3}
 
     Args:
-        places: x and y as shares of the image, `(..., 2)`, each from 0 to 1.
+        points: x and y as shares of the image, `(..., 2)`, from 0 to 1.
 
     Returns:
         `(..., 16)`.
 
     Source:
-        Vaswani et al. 2017, section 3.5, for sines and cosines; of powers of two as in Mildenhall et al. 2020, "NeRF",
-        Eq. 4 (https://arxiv.org/abs/2003.08934).
+        Vaswani et al. 2017, section 3.5, for sines and cosines. Mildenhall et al. 2020, "NeRF", Eq. 4
+        (https://arxiv.org/abs/2003.08934), for frequencies of powers of two.
 
     Example:
         >>> place_code(torch.zeros(5, 2)).shape
         torch.Size([5, 16])
     """
-    angles = torch.pi * places[..., None] * 2.0 ** torch.arange(_WAVES, device=places.device)
+    angles = torch.pi * points[..., None] * 2.0 ** torch.arange(_WAVES, device=points.device)
     return torch.cat([angles.sin(), angles.cos()], -1).flatten(-2)
 
 
-def _middles(rows: int, columns: int) -> Tensor:
-    """Middles of a map's cells, `(rows * columns, 2)`, x and y."""
+def _centres(rows: int, columns: int) -> Tensor:
+    """Return the centres of a map's cells, `(rows * columns, 2)`, x and y."""
     y, x = ((torch.arange(count) + 0.5) / count for count in (rows, columns))
-    places: Any = torch.stack([x.expand(rows, columns), y[:, None].expand(rows, columns)], -1)
-    found: Tensor = places.flatten(0, 1)
-    return found
+    grid: Any = torch.stack([x.expand(rows, columns), y[:, None].expand(rows, columns)], -1)
+    centres: Tensor = grid.flatten(0, 1)
+    return centres

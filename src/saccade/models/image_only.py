@@ -16,7 +16,7 @@ __all__ = ["ImageOnly", "Options"]
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Seeing):
-    """The sizes of what sees the image.
+    """The sizes of image encoder and classifier.
 
     >>> Options().hidden_dim
     128
@@ -26,7 +26,7 @@ class Options(Seeing):
     """Hidden units of the classifier."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         super().__post_init__()
         in_ranges(self, (("hidden_dim", 1, 1 << 16),))
 
@@ -35,14 +35,16 @@ _DEFAULT = Options()
 
 
 class ImageOnly(Answerer):
-    r"""The mean of an image's cells, and two layers: \(f(x, q) = g\big(\tfrac{1}{n} \sum_i a_i\big)\).
+    r"""A classifier g of the mean of an image's cells.
 
-    The mean is standardized over the batch in training, and by running means outside of it (`Standardized`).
+    .. math:: f(x, q) = g\big(\operatorname{norm}(\tfrac{1}{n} \textstyle\sum_i a_i)\big)
+
+    The norm standardizes over the batch in training, and uses running means otherwise (`Standardized`).
 
     Args:
-        encoder: what sees: a `saccade.models.image_encoder.ImageEncoder`, or a `FeatureEncoder`.
-        words: of questions, which are not read.
-        classes: answers.
+        encoder: a `saccade.models.image_encoder.ImageEncoder` or `FeatureEncoder`.
+        words: size of the vocabulary of questions, which the model ignores.
+        classes: number of answers.
         options: the sizes.
 
     Example:

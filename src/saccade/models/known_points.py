@@ -1,4 +1,4 @@
-"""Models that keep training points and answer by a weighted mean of their answers; each has weights of its own."""
+"""Base class of models that average the answers of training points."""
 
 from abc import abstractmethod
 from typing import ClassVar
@@ -11,24 +11,24 @@ from saccade.models.regressor import Predicted, Regressor, Sizes, TrainingData
 
 __all__ = ["KnownPoints"]
 
-_LEAST = 1e-6  # of a variance, in those of answers
+_LEAST = 1e-6  # variance, as a share of the variance of the answers
 
 
 class KnownPoints(Regressor):
-    r"""Answers are means of known answers, their deviations those of the same weights.
+    r"""Weighted means and standard deviations of the answers of training points.
 
     .. math::
         f(z) = \sum_i w_i(z) y_i, \qquad s^2(z) = \sum_i w_i(z) y_i^2 - f(z)^2
 
-    In training each point is answered by all others: its own weight is 0, by a mask. Where all weights are 0, since a
-    kernel of bounded reach finds no known point, the mean and the deviation are those of all answers of training.
+    In training a mask sets the weight of a point for itself to 0. All weights are 0 if no training point is within the
+    support of a kernel. Mean and deviation are then those of all training answers.
 
     Args:
-        sizes: what it is made for, with the number of points that are kept.
+        sizes: sizes of the data, with the number of training points.
 
     Source:
-        Nadaraya 1964, Watson 1964 for the mean; Rosenblatt 1969, "Conditional probability density and regression
-        estimators", for the distribution whose mean and variance these are.
+        Nadaraya 1964 and Watson 1964 for the mean. Rosenblatt 1969, "Conditional probability density and regression
+        estimators", for the conditional distribution and its variance.
     """
 
     attends: ClassVar[bool] = True
@@ -49,36 +49,36 @@ class KnownPoints(Regressor):
 
     @abstractmethod
     def attended(self, points: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
-        """Return means of what known points have.
+        """Return weighted means of values of the training points.
 
         Args:
-            points: standardized, `(batch, features)`.
-            values: of the known points, `(points, any)`.
-            mask: which of them may be attended to, `(batch, points)`; None for all.
+            points: standardized queries, `(batch, features)`.
+            values: values of the training points, `(points, any)`.
+            mask: booleans `(batch, points)`, True for points to attend to. None: all points.
         """
 
-    def read(self, points: Padded, places: Tensor | None = None) -> Predicted:
-        """Return the means and deviations of known answers."""
+    def read(self, points: Padded, indices: Tensor | None = None) -> Predicted:
+        """Return weighted means and deviations of the training answers."""
         mask, outputs = None, self.sizes.outputs
-        if places is not None:
-            mask = torch.arange(len(self.points), device=places.device) != places[:, None]
+        if indices is not None:
+            mask = torch.arange(len(self.points), device=indices.device) != indices[:, None]
         values = torch.cat([self.answers, self.answers.square(), torch.ones_like(self.answers[:, :1])], 1)
         mean, square, total = self.attended(points.values, values, mask).split([outputs, outputs, 1], 1)
         variance = (square - mean.square()).clamp(min=_LEAST)
-        # Where no point has weight the mean is 0, that of all standardized answers; their variance is 1.
+        # If no point has weight, mean and variance are those of all standardized answers, 0 and 1.
         return Predicted(mean, variance.where(total != 0, 1.0).sqrt())
 
     def weights(self, points: Padded) -> Tensor:
-        """Return the weight of each known point, `(batch, 1, points)`."""
-        each = torch.eye(len(self.points), device=self.points.device)
-        return self.attended(self.standardized(points).values, each, None)[:, None]
+        """Return the weight of each training point, `(batch, 1, points)`."""
+        identity = torch.eye(len(self.points), device=self.points.device)
+        return self.attended(self.standardized(points).values, identity, None)[:, None]
 
     @property
     def places(self) -> Tensor:
-        """The known points in the units of the data, `(points, features)`, float64."""
+        """Training points in the units of the data, `(points, features)`, float64."""
         return self.points.double() * self.input_std + self.input_mean
 
     @property
     def heights(self) -> Tensor:
-        """Their answers in the units of the data, `(points, outputs)`, float64."""
+        """Training answers in the units of the data, `(points, outputs)`, float64."""
         return self.answers.double() * self.output_std + self.output_mean

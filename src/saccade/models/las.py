@@ -1,6 +1,6 @@
-"""Listen, Attend and Spell: a pyramidal LSTM encoder, and a decoder with attention.
+"""Listen, Attend and Spell: a pyramidal LSTM encoder and an attention decoder.
 
-Chan, Jaitly, Le, Vinyals 2016, "Listen, Attend and Spell", https://arxiv.org/abs/1508.01211; with the location-aware
+Chan, Jaitly, Le, Vinyals 2016, "Listen, Attend and Spell", https://arxiv.org/abs/1508.01211, with the location-aware
 attention of Chorowski et al. 2015, "Attention-Based Models for Speech Recognition", https://arxiv.org/abs/1506.07503.
 """
 
@@ -43,26 +43,28 @@ _SIZES = (
     ("frequency_masks", 0, 1000),
     ("frequency_width", 0, 100_000),
 )
-_BLANK = 0  # of CTC: the padding, which is no token of a text
-_NEVER = -1e6  # the log-probability, in nats, of a text that CTC cannot write in the frames there are
+_BLANK = 0  # of CTC. It is the id of padding, so no text contains it.
+_NEVER = -1e6  # log-probability, in nats, of a text with too few frames for CTC
 
 RECIPES: dict[str, dict[str, Any]] = {
     "tones": {"hidden_dim": 64, "embedding_dim": 32, "layers": 2, "learning_rate": 8e-3},
     "files": {"hidden_dim": 256, "embedding_dim": 64, "dropout": 0.3, "ctc_weight": 0.5, "learning_rate": 2e-3},
 }
-"""What suits each data set."""
+"""Default options for each data set."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The sizes of listener and speller, how they attend, and what is done to them in training.
+    """The sizes of listener and speller, their attention and regularization.
 
     >>> Options(attention="dot", speller_layers=2).ctc_weight
     0.3
     """
 
     hidden_dim: int = 256
-    """Units of each layer of the speller, and of both directions of a listener layer. It must be even."""
+    """Units of each speller layer, and of both directions of a listener layer.
+
+    The number must be even."""
 
     embedding_dim: int = 64
     """Features of the token embeddings."""
@@ -74,26 +76,31 @@ class Options:
     """Layers of the listener, from the first on, that halve the number of steps."""
 
     speller_layers: int = 1
-    """LSTM layers of the speller. The last one makes the query; Chan et al. 2016 have 2."""
+    """LSTM layers of the speller. The last one makes the query.
+
+    Chan et al. 2016 have 2."""
 
     attention: Literal["location", "content", "dot"] = "location"
-    """Score: additive over audio and previous weights (location), additive over audio (content), or a dot product of
-    two MLPs, as in Chan et al. 2016, Eq. 9 (dot)."""
+    """Score: additive (content), additive with previous weights (location), or dot.
+
+    Dot is the product of two MLPs, as in Chan et al. 2016, Eq. 9."""
 
     location_filters: int = 10
     """Convolution filters over the previous attention weights."""
 
     location_width: int = 15
-    """Width of these filters in steps. It must be odd."""
+    """Width of the location filters in steps. It must be odd."""
 
     dropout: float = 0.0
-    """Dropout between layers, of embeddings and of the input of the output layer, the same for a whole utterance."""
+    """Dropout with one mask per utterance.
+
+    It applies between layers, to embeddings and to the input of the output layer."""
 
     ctc_weight: float = 0.3
     """Weight of a CTC loss on the listener, from 0 to 1."""
 
     scheduled_sampling: float = 0.0
-    """Probability that a training step reads the model's last token instead of the target."""
+    """Probability that a training step reads the model's own last token."""
 
     time_masks: int = 2
     """Time masks of each training utterance (SpecAugment)."""
@@ -113,7 +120,7 @@ class Options:
         return int(2**self.pyramid)
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         in_ranges(self, _SIZES)
         for name in ("hidden_dim", "location_width"):
             odd = name == "location_width"
@@ -130,14 +137,14 @@ _DEFAULT = Options()
 
 @dataclass(frozen=True)
 class State:
-    """What the speller carries on, of every output under way.
+    """Decoder state of each output of a beam.
 
     Args:
-        hidden, cell: of the speller's layers side by side, `(examples, beam, speller_layers * hidden_dim)`.
-        context: what was read last, `(examples, beam, hidden_dim)`.
-        weights: where the last step looked, `(examples, beam, steps)`.
-        memory: the encoded audio, `(examples, 1, steps, hidden_dim)`: one for all outputs of an example.
-        lengths: of it, `(examples,)`.
+        hidden, cell: states of the speller's layers, concatenated, `(examples, beam, speller_layers * hidden_dim)`.
+        context: last context vector, `(examples, beam, hidden_dim)`.
+        weights: last attention weights, `(examples, beam, steps)`.
+        memory: the encoded audio, `(examples, 1, steps, hidden_dim)`, shared by all outputs of an example.
+        lengths: number of encoded steps, `(examples,)`.
 
     Example:
         >>> model = Las(5, 7, Options(hidden_dim=4, embedding_dim=3))
@@ -154,7 +161,7 @@ class State:
     lengths: Tensor
 
     def select(self, rows: Tensor, examples: Tensor | None) -> "State":
-        """Return the state of rows `(examples, beam)`, of these examples; None for all of them in their order."""
+        """Select and reorder rows, as `saccade.models.seq2seq.State.select` does."""
         parts = {name: getattr(self, name).flatten(0, 1)[rows] for name in ("hidden", "cell", "context", "weights")}
         if examples is None:
             return replace(self, **parts)
@@ -162,7 +169,7 @@ class State:
 
 
 class Las(Seq2Seq[Padded, State]):
-    r"""Listener and speller: each step of the speller reads the encoded audio once, and that enters its next step.
+    r"""Listener and speller: an encoder of audio and a decoder with attention.
 
     .. math::
         h &= \operatorname{Listen}(x) \qquad s_i = \operatorname{LSTM}(s_{i-1}, [E y_{i-1}; c_{i-1}]) \qquad
@@ -171,14 +178,15 @@ class Las(Seq2Seq[Padded, State]):
         c_i = \sum_j \alpha_{ij} h_j \\
         p(y_i) &= \operatorname{softmax}\big(E \tanh(W_o [s_i; c_i]) + b\big)
 
-    Without U f it is content-based; by products \(e_{ij} = \langle\varphi(s_i), \psi(h_j)\rangle\), where φ and ψ are
-    linear maps of tanh of linear maps. Where the last step looked moves the keys, so no tensor of queries times keys
-    times features is made. In training a share of the loss is that of CTC on \(h\) (Graves et al. 2006; Kim, Hori,
-    Watanabe 2017, "Joint CTC-Attention based End-to-End Speech Recognition", Eq. 7).
+    Without U f the attention is content-based. With `attention="dot"` the score is \(e_{ij} = \langle\varphi(s_i),
+    \psi(h_j)\rangle\), and φ and ψ are MLPs with one tanh layer. The location term U f is added to the keys, so there
+    is no tensor of queries × keys × features. In training `ctc_weight` is the share of the CTC loss on \(h\) (Graves et
+    al. 2006) in the loss, as in Kim, Hori, Watanabe 2017, "Joint CTC-Attention based End-to-End Speech Recognition",
+    Eq. 7.
 
     Args:
         source_dim: features of a frame.
-        target_size: number of target tokens, from 0 (padding) on.
+        target_size: size of the target vocabulary. Token 0 is padding.
         options: the sizes.
 
     Example:
@@ -188,9 +196,8 @@ class Las(Seq2Seq[Padded, State]):
         torch.Size([2, 6, 7])
 
     Source:
-        Chan et al. 2016, Eq. 1 to 11, whose score is `attention="dot"`, and whose speller has two layers; Chorowski et
-        al. 2015, Eq. 5 to 9, where the score asks with the state before. What else is otherwise is in
-        docs/transcribe.md.
+        Chan et al. 2016, Eq. 1 to 11, with `attention="dot"` and two layers of the speller. Chorowski et al. 2015, Eq.
+        5 to 9. There the query is the previous state. docs/transcribe.md lists further differences.
     """
 
     Options: TypeAlias = Options
@@ -222,15 +229,15 @@ class Las(Seq2Seq[Padded, State]):
         return self.embedding.weight, self.bias
 
     def encode(self, source: Padded) -> State:
-        """Listen to utterances: frames `(batch, length, source_dim)`."""
+        """Encode utterances: frames `(batch, length, source_dim)`."""
         encoded, lengths = self.listener(self.augment(source))
         encoded = self.dropout(encoded)
         heard = encoded[:, None]
         key = heard if self.networks is None else self.networks.key(heard)
         memory = self.attention.remember(key, heard, mask=masks.Lengths(lengths[:, None]))
-        nothing = encoded.new_zeros(len(encoded), 1, self.options.hidden_dim)
-        states = nothing.repeat(1, 1, self.options.speller_layers)
-        return State(states, states, nothing, encoded.new_zeros(len(encoded), 1, encoded.shape[1]), memory, lengths)
+        zeros = encoded.new_zeros(len(encoded), 1, self.options.hidden_dim)
+        states = zeros.repeat(1, 1, self.options.speller_layers)
+        return State(states, states, zeros, encoded.new_zeros(len(encoded), 1, encoded.shape[1]), memory, lengths)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
         features, state = self._decode(token[:, None], state)
@@ -240,36 +247,38 @@ class Las(Seq2Seq[Padded, State]):
         return self._decode(target, state)[0]
 
     def forward(
-        self, source: Padded, target: Tensor, wanted: Tensor | None = None, label_smoothing: float = 0.0
+        self, source: Padded, target: Tensor, labels: Tensor | None = None, label_smoothing: float = 0.0
     ) -> Tensor:
-        """Return the logits of every next token, or with `wanted` what these cost, by attention and by CTC.
+        """Return the logits of every next token, or the joint loss of labels.
+
+        The loss is a weighted mean of cross-entropy and CTC.
 
         Args:
             source: frames `(batch, length, source_dim)`.
-            target, wanted, label_smoothing: as for `Seq2Seq.forward`.
+            target, labels, label_smoothing: as for `Seq2Seq.forward`.
         """
         state = self.encode(source)
-        cost = logits_or_loss(self._decode(target, state)[0], self.output, wanted, label_smoothing)
-        if wanted is None or self.ctc is None:
+        cost = logits_or_loss(self._decode(target, state)[0], self.output, labels, label_smoothing)
+        if labels is None or self.ctc is None:
             return cost
-        lengths = (wanted != 0).sum(1) - 1  # without the end
+        lengths = (labels != 0).sum(1) - 1  # without the end
         share = self.options.ctc_weight
-        log_probs = self.ctc_log_probs(state, wanted[:, None], lengths[:, None])[:, 0]
-        # Of what is too short to be written in its frames CTC learns nothing; the speller does.
+        log_probs = self.ctc_log_probs(state, labels[:, None], lengths[:, None])[:, 0]
+        # Utterances with too few frames for CTC train the speller alone.
         possible = (log_probs > _NEVER).to(log_probs)
         ctc = -(log_probs * possible / lengths.clamp(min=1)).sum() / possible.sum().clamp(min=1)
         return (1 - share) * cost + share * ctc
 
     def ctc_log_probs(self, state: State, tokens: Tensor, lengths: Tensor) -> Tensor:
-        r"""Return the log-probability of texts by CTC on the encoded audio, summed over all ways to align them.
+        r"""Return the CTC log-probability of texts, a sum over all alignments.
 
         Args:
-            state: of `encode`.
-            tokens: of some texts of each example, without ends, `(examples, n, length)`; ids behind them do not count.
-            lengths: how many tokens each has, `(examples, n)`.
+            state: the result of `encode`.
+            tokens: n texts of each example, without end tokens, `(examples, n, length)`. Padding is ignored.
+            lengths: number of tokens of each text, `(examples, n)`.
 
         Returns:
-            `(examples, n)`, in nats; -1e6 where there are not frames enough to write it, or a token is the blank.
+            `(examples, n)`, in nats. It is -1e6 for a text with too few frames, or with a blank.
 
         Source:
             Graves et al. 2006, "Connectionist Temporal Classification", Eq. 3 and 8.
@@ -277,30 +286,30 @@ class Las(Seq2Seq[Padded, State]):
         assert self.ctc is not None
         count = tokens.shape[1]
         log_probs = wide(self.ctc(state.memory.value[:, 0])).log_softmax(-1)
-        # On a processor: torch's gradient on a GPU depends on the order of its threads.
+        # On a CPU, because torch's gradient on a GPU is not deterministic.
         log_probs = log_probs.movedim(1, 0).repeat_interleave(count, 1).cpu()
         steps, sizes = state.lengths.repeat_interleave(count).cpu(), lengths.flatten().cpu()
-        texts = F.pad(tokens.flatten(0, 1), (0, 1)).cpu()  # where all are empty there is still a place
+        texts = F.pad(tokens.flatten(0, 1), (0, 1)).cpu()  # one position even for empty texts
         cost = F.ctc_loss(log_probs, texts, steps, sizes, _BLANK, "none", zero_infinity=True)
         within = torch.arange(texts.shape[1]) < sizes[:, None]
         possible = (_least_steps(texts, within) <= steps) & ((texts != _BLANK) | ~within).all(1)
-        found = torch.where(possible, -cost, _NEVER)
-        return found.to(tokens.device).view(len(tokens), count)
+        log_prob = torch.where(possible, -cost, _NEVER)
+        return log_prob.to(tokens.device).view(len(tokens), count)
 
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
-        """Return the weights of every step one below the other, `(batch, target_length, steps)`."""
+        """Return the weights of all steps as rows, `(batch, target_length, steps)`."""
         return torch.cat([aux.weights for _, aux in records if aux.weights is not None], -2).flatten(0, 1)
 
     def _decode(self, target: Tensor, state: State) -> tuple[Tensor, State]:
-        """What the tokens after `target` `(rows, length)` are predicted from, `(rows, length, embedding_dim)`."""
+        """Return the features `(rows, length, embedding_dim)` of the next tokens."""
         examples, beam = state.hidden.shape[:2]
         context, width, upper = state.context.flatten(0, 1), self.options.hidden_dim, cast("list[_Layer]", self.upper)
         hiddens, cells = (list(part.flatten(0, 1).split(width, -1)) for part in (state.hidden, state.cell))
-        advances, weights, found = list(map(lstm_of, self._hidden_projections())), state.weights, list[Tensor]()
+        advances, weights, outputs = list(map(lstm_of, self._hidden_projections())), state.weights, list[Tensor]()
         widths = self.options.embedding_dim, 2 * width, *[width] * len(upper)
         dropouts = [self.dropout.draw(context, width) for width in widths]
-        for place, token in enumerate(target.unbind(1)):
-            token = self._chosen(token, found) if place else token
+        for position, token in enumerate(target.unbind(1)):
+            token = self._chosen(token, outputs) if position else token
             inputs = self.input_proj(torch.cat([dropouts[0](self.embedding(token)), context], -1))
             for depth, advance in enumerate(advances):
                 if depth:
@@ -309,17 +318,17 @@ class Las(Seq2Seq[Padded, State]):
             hidden = hiddens[-1]
             read, weights = self._read(hidden.view(examples, beam, 1, -1), weights, state.memory)
             context = read.flatten(0, 2)
-            found.append(torch.tanh(self.readout(dropouts[1](torch.cat([hidden, context], -1)))))
+            outputs.append(torch.tanh(self.readout(dropouts[1](torch.cat([hidden, context], -1)))))
         parts = torch.cat(hiddens, -1), torch.cat(cells, -1), context
         hidden, cell, context = (part.view(examples, beam, -1) for part in parts)
-        return torch.stack(found, 1), replace(state, hidden=hidden, cell=cell, context=context, weights=weights)
+        return torch.stack(outputs, 1), replace(state, hidden=hidden, cell=cell, context=context, weights=weights)
 
     def _hidden_projections(self) -> list[nn.Linear]:
-        """Of each layer of the speller, from below."""
+        """Recurrent projections of the speller's layers, from the lowest on."""
         return [self.hidden_proj, *(layer.hidden_proj for layer in cast("list[_Layer]", self.upper))]
 
     def _read(self, query: Tensor, weights: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
-        """What queries `(examples, beam, 1, hidden_dim)` find, and where, `(examples, beam, steps)`."""
+        """Return contexts of queries `(examples, beam, 1, hidden_dim)`, and the weights."""
         query = query if self.networks is None else self.networks.query(query)
         if self.location is None:
             return self.attention(query, memory=memory), weights
@@ -327,23 +336,29 @@ class Las(Seq2Seq[Padded, State]):
         read, aux = self.attention(query, memory=memory, aux=AuxRequest(weights=True))
         return read, aux.weights[:, :, 0]
 
-    def _chosen(self, token: Tensor, found: Sequence[Tensor]) -> Tensor:
-        """The true token, or what the model would have written, as a coin falls (Bengio et al. 2015, section 2.4)."""
+    def _chosen(self, token: Tensor, outputs: Sequence[Tensor]) -> Tensor:
+        """Choose true tokens or predictions at random.
+
+        This is scheduled sampling (Bengio et al. 2015, section 2.4).
+        """
         share = self.options.scheduled_sampling
         if not self.training or not share:
             return token
-        own = F.linear(found[-1].detach(), *self.output).argmax(-1)
-        return torch.where(torch.rand(len(token), device=token.device) < share, own, token)
+        prediction = F.linear(outputs[-1].detach(), *self.output).argmax(-1)
+        return torch.where(torch.rand(len(token), device=token.device) < share, prediction, token)
 
 
 def _least_steps(texts: Tensor, within: Tensor) -> Tensor:
-    """The least steps in which CTC can write texts `(n, length)`: one a token, and one between two that are alike."""
-    alike = (texts[:, 1:] == texts[:, :-1]) & within[:, 1:]
-    return within.sum(1) + alike.sum(1)
+    """Return the fewest steps of CTC for texts `(n, length)`.
+
+    Each token takes one step, and so does the blank between two equal tokens.
+    """
+    repeated = (texts[:, 1:] == texts[:, :-1]) & within[:, 1:]
+    return within.sum(1) + repeated.sum(1)
 
 
 class _Layer(nn.Module):
-    """An upper layer of the speller: LSTM gates of what is below and of its own state, added."""
+    """Input and recurrent projection of an upper LSTM layer of the speller."""
 
     def __init__(self, hidden_dim: int) -> None:
         super().__init__()
@@ -351,7 +366,10 @@ class _Layer(nn.Module):
 
 
 class _Networks(nn.Module):
-    """The first layers of φ and ψ, whose second ones are the projections of attention: Chan et al. 2016, Eq. 9."""
+    """First layers of φ and ψ (Chan et al. 2016, Eq. 9).
+
+    The projections of the attention are their second layers.
+    """
 
     def __init__(self, hidden_dim: int) -> None:
         super().__init__()
@@ -359,7 +377,7 @@ class _Networks(nn.Module):
 
 
 class _Location(nn.Module):
-    """Where the last step looked, as features of every place, U (F * α): Chorowski et al. 2015, Eq. 8 and 9."""
+    """Location features U (F * α) (Chorowski et al. 2015, Eq. 8 and 9)."""
 
     def __init__(self, options: Options, hidden_dim: int) -> None:
         super().__init__()
@@ -368,7 +386,7 @@ class _Location(nn.Module):
         self.projection = nn.Linear(options.location_filters, hidden_dim, bias=False)
 
     def forward(self, weights: Tensor) -> Tensor:
-        """From `(examples, beam, steps)` to `(examples, beam, steps, hidden_dim)`."""
-        seen = self.filters(weights.flatten(0, 1)[:, None]).mT
-        found: Tensor = self.projection(seen)
-        return found.view(*weights.shape, -1)
+        """Map weights `(examples, beam, steps)` to `(examples, beam, steps, hidden_dim)`."""
+        filtered = self.filters(weights.flatten(0, 1)[:, None]).mT
+        features: Tensor = self.projection(filtered)
+        return features.view(*weights.shape, -1)

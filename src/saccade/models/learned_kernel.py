@@ -18,7 +18,7 @@ _SCORES = ("gaussian", "scaled_dot", "additive")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The sizes of the networks, and how what they make is compared.
+    """The sizes of the networks, and their score.
 
     >>> Options(score="additive").key_dim
     16
@@ -31,10 +31,10 @@ class Options:
     """Features of queries and keys."""
 
     score: Literal["gaussian", "scaled_dot", "additive"] = "scaled_dot"
-    """Score of a query and a key: negative squared distance, scaled dot product, or an additive network."""
+    """Score: negative squared distance, scaled dot product, or additive."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         in_ranges(self, (("hidden_dim", 1, 100_000), ("key_dim", 1, 100_000)))
         if self.score not in _SCORES:
             raise ArgumentError(f"--score: expected one of {', '.join(_SCORES)}, got {self.score}")
@@ -44,17 +44,19 @@ _DEFAULT = Options()
 
 
 class LearnedKernel(KnownPoints):
-    r"""Attention over known points: a network makes queries of what is asked, another one keys of what is known.
+    r"""Attention to the training points, with networks for queries and keys.
 
     .. math:: f(z) = \sum_i \operatorname{softmax}_i\big(a(W_q \phi(z), W_k \psi(z_i))\big)\, y_i
 
+    for an input z and the training points \(z_i, y_i\).
+
     Args:
-        sizes: what it is made for.
+        sizes: sizes of the data.
         options: sizes of the networks, and the score a.
 
     Source:
-        Bahdanau et al. 2015 for a learned score; Vinyals et al. 2016, "Matching networks", equation 1 and section
-        2.1.1, for answers of known points weighed so (https://arxiv.org/abs/1606.04080).
+        Bahdanau et al. 2015 for a learned score. Vinyals et al. 2016, "Matching networks", equation 1 and section
+        2.1.1 (https://arxiv.org/abs/1606.04080), for attention to labelled examples.
 
     Example:
         >>> import torch
@@ -81,6 +83,6 @@ class LearnedKernel(KnownPoints):
         self.attention = Attention(hidden, hidden, values, hidden_dim=options.key_dim, score=options.score)
 
     def attended(self, points: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
-        """Return means of what known points have, weighed by the learned score."""
-        found: Tensor = self.attention(self.asked(points), self.known(self.points), values, mask=mask)
-        return found
+        """Return weighted means of values of the training points."""
+        output: Tensor = self.attention(self.asked(points), self.known(self.points), values, mask=mask)
+        return output

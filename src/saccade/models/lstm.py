@@ -39,7 +39,7 @@ class Options:
     """Initial bias of the forget gates. Above 0 a cell keeps its content at first."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         sizes = ("hidden_dim", "embedding_dim")
         in_ranges(self, [*((name, 1, 1 << 20) for name in sizes), ("layers", 1, 100), ("forget_bias", -100, 100)])
 
@@ -48,12 +48,13 @@ _DEFAULT = Options()
 
 
 class LSTM(Memorizer):
-    r"""All that was read is held in one state, of which each step lets a part through: its output gate is what it
-    attends to.
+    r"""Stacked LSTMs. The output gate selects a part of the cell at each step.
+
+    Pictures show this gate in place of attention weights.
 
     Args:
-        sizes: of what is read and said.
-        options: the sizes of its parts.
+        sizes: sizes of input and output.
+        options: the sizes of the layers.
 
     Example:
         >>> import torch
@@ -62,7 +63,7 @@ class LSTM(Memorizer):
         torch.Size([2, 7, 8])
 
     Source:
-        Hochreiter, Schmidhuber 1997, with the forget gate of Gers, Schmidhuber, Cummins 2000; torch's.
+        Hochreiter, Schmidhuber 1997, with the forget gate of Gers, Schmidhuber, Cummins 2000, as in torch.
     """
 
     Options: TypeAlias = Options
@@ -91,5 +92,5 @@ class LSTM(Memorizer):
         return x
 
     def attended(self, records: Sequence[tuple[str, AuxOutput]]) -> Mapping[str, Tensor]:
-        every = [aux.weights[0].mT.cpu() for _, aux in records if aux.weights is not None]
-        return {"output gate" if len(every) == 1 else f"output gate {n}": gate for n, gate in enumerate(every, 1)}
+        gates = [aux.weights[0].mT.cpu() for _, aux in records if aux.weights is not None]
+        return {"output gate" if len(gates) == 1 else f"output gate {n}": gate for n, gate in enumerate(gates, 1)}

@@ -30,7 +30,7 @@ from saccade.nn import Attention
 
 __all__ = ["RECIPES", "Luong", "Options", "State"]
 
-_BETA = 8.0  # of the cosine in the beginning: with 1, no weight could be eight times another
+_BETA = 8.0  # initial scale of the cosine. With 1 no weight could be eight times another.
 _SIZES = (
     ("hidden_dim", 1, 1 << 20),
     ("embedding_dim", 1, 1 << 20),
@@ -51,12 +51,12 @@ RECIPES: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("dates", "several-dates", "trees"), _DATES),
     "files": recurrent.RECIPES["files"],
 }
-"""What suits each data set."""
+"""Default options for each data set."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(hard.TextOptions):
-    """The sizes of Luong's translator, and how it attends.
+    """The sizes of Luong's translator, and its attention.
 
     >>> Options(attention="local-p", window=5).score
     'general'
@@ -69,18 +69,21 @@ class Options(hard.TextOptions):
     """Features of the token embeddings, and of the input of the output layer."""
 
     dropout: float = 0.0
-    """Dropout of embeddings, annotations, between layers, of the query and of the input of the output layer, the same
-    for a whole sentence."""
+    """Dropout with one mask per sentence.
+
+    It applies to embeddings, annotations, outputs of layers, the query and the input of the output layer."""
 
     layers: int = 2
     """LSTM layers of the encoder, and of the decoder."""
 
     attention: Literal["global", "local-m", "local-p", "none"] = "global"
-    """Positions that are attended to: all, a window that moves by one per token (local-m), a window around a predicted
-    position (local-p), or none."""
+    """Attention: global, local-m, local-p or none.
+
+    Local attention has a window, which moves by one position per token (local-m) or is centred at a predicted position
+    (local-p)."""
 
     score: Literal["general", "dot", "scaled_dot", "additive", "location", "cosine"] = "general"
-    """Score of state and source. Additive is the paper's concat."""
+    """Score of decoder state and source. Additive is the paper's concat."""
 
     normalizer: weighing.Name = "softmax"
     """Normalizer of the scores."""
@@ -95,30 +98,32 @@ class Options(hard.TextOptions):
     """Feed the attentional state into the next step."""
 
     reverse: bool = False
-    """Read the source backwards, as in the paper. Positions still count from the start."""
+    """Encode the source in reverse, as in the paper.
+
+    Positions still count from the start."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         super().__post_init__()
         in_ranges(self, _SIZES)
         below_one(self, "dropout")
-        self._refuse_what_nothing_reads()
+        self._reject_ineffective()
         if self.attention == "local-p" and self.entropy_bonus:
             why = "with --attention local-p, whose weights do not sum to one"
             raise ArgumentError(f"--entropy-bonus: expected 0 {why}, got {self.entropy_bonus}")
 
-    def _refuse_what_nothing_reads(self) -> None:
-        """Refuse options beside others that leave them without a meaning."""
+    def _reject_ineffective(self) -> None:
+        """Reject options without effect unless they have their defaults."""
         attends, local = self.attention != "none", self.attention in ("local-m", "local-p")
-        wanted = {
+        conditions = {
             "score": (attends, "an --attention other than none"),
             "normalizer": (attends, "an --attention other than none"),
             "read": (attends, "an --attention other than none"),
             "window": (local, "--attention local-m or local-p"),
             "positions": (attends and self.score == "location", "--score location"),
         }
-        for name, (means, beside) in wanted.items():
-            if not means and (value := getattr(self, name)) != Options.__dataclass_fields__[name].default:
+        for name, (effective, beside) in conditions.items():
+            if not effective and (value := getattr(self, name)) != Options.__dataclass_fields__[name].default:
                 raise ArgumentError(f"--{name}: expected only with {beside}, got {value}")
 
 
@@ -127,14 +132,14 @@ _DEFAULT = Options()
 
 @dataclass(frozen=True)
 class State:
-    """What the decoder carries on, of every output under way.
+    """Decoder state of each output of a beam.
 
     Args:
-        layers: of each layer its state and its cell, `(examples, beam, hidden_dim)`.
-        fed: what the last token was predicted from, `(examples, beam, embedding_dim)`.
-        position: how many tokens have been written.
-        lengths: of the sources, as far as they are looked at, `(examples,)`.
-        memory: the source of each example, one for all its outputs; None without attention.
+        layers: hidden state and cell of each layer, both `(examples, beam, hidden_dim)`.
+        fed: last attentional state, `(examples, beam, embedding_dim)`.
+        position: number of tokens so far.
+        lengths: lengths of the sources within reach of the attention, `(examples,)`.
+        memory: annotations of each example, shared by its outputs. None without attention.
 
     Example:
         >>> model = Luong(9, 7, Options(hidden_dim=4, embedding_dim=3))
@@ -150,7 +155,7 @@ class State:
     memory: Memory | None
 
     def select(self, rows: Tensor, examples: Tensor | None) -> "State":
-        """Return the state of rows `(examples, beam)`, of these examples; None for all of them in their order."""
+        """Select and reorder rows, as `saccade.models.seq2seq.State.select` does."""
         layers = tuple((hidden.flatten(0, 1)[rows], cell.flatten(0, 1)[rows]) for hidden, cell in self.layers)
         memory, lengths = self.memory, self.lengths
         if examples is not None:
@@ -159,7 +164,7 @@ class State:
 
 
 class Luong(hard.Reader[Padded, State]):
-    r"""LSTM encoder and decoder; the decoder's last state asks, and what it asks and what it finds predict the word.
+    r"""LSTM encoder and decoder, with attention by the decoder's top state.
 
     .. math::
         h_t &= \operatorname{LSTM}([E y_{t-1}; \tilde h_{t-1}], h_{t-1}) \qquad
@@ -167,8 +172,9 @@ class Luong(hard.Reader[Padded, State]):
         c_t &= \sum_s a_t(s)\, \bar h_s \qquad \tilde h_t = \tanh(W_c [c_t; h_t]) \qquad
         p(y_t) = \operatorname{softmax}(E \tilde h_t + b)
 
-    Local attention has weights for \(|s - p_t| \le D\) alone: around \(p_t = t\) (local-m), or around a position that
-    is predicted, where they are times a Gaussian and not normalized again (local-p), for a source of S tokens:
+    Local attention has weights for \(|s - p_t| \le D\) alone. The centre is \(p_t = t\) (local-m), or a predicted
+    position (local-p). With local-p a Gaussian multiplies the weights, and they are not normalized again. For a source
+    of S tokens:
 
     .. math::
         p_t = S \cdot \sigma(v_p^\top \tanh(W_p h_t)) \qquad
@@ -177,10 +183,10 @@ class Luong(hard.Reader[Padded, State]):
     Positions s count from 0. The output matrix is the embedding of the target.
 
     Args:
-        source_size: number of source tokens, from 0 (padding) on.
-        target_size: number of target tokens.
+        source_size: size of the source vocabulary. Token 0 is padding.
+        target_size: size of the target vocabulary.
         options: the sizes.
-        joint: whether both sides have one vocabulary, and so one embedding.
+        joint: whether both sides share one vocabulary and one embedding.
 
     Example:
         >>> model = Luong(11, 7, Options(hidden_dim=8, embedding_dim=4, attention="local-p"))
@@ -189,7 +195,7 @@ class Luong(hard.Reader[Padded, State]):
         torch.Size([2, 6, 7])
 
     Source:
-        Luong, Pham, Manning 2015, Eq. 5 to 10 and section 3.3; what is otherwise is in docs/models.md.
+        Luong, Pham, Manning 2015, Eq. 5 to 10 and section 3.3. docs/models.md lists the differences.
     """
 
     Options: TypeAlias = Options
@@ -228,7 +234,7 @@ class Luong(hard.Reader[Padded, State]):
         memory = None
         if self.attention is not None:
             annotations = self.dropout(x if order is None else at_positions(x, order))
-            if self.options.score == "location":  # which has no weights for what is farther behind
+            if self.options.score == "location":  # has no weights for later positions
                 annotations = annotations[:, : self.options.positions]
                 lengths = lengths.clamp(max=self.options.positions)
             memory = self.attention.remember(annotations, mask=masks.Lengths(lengths))
@@ -242,7 +248,7 @@ class Luong(hard.Reader[Padded, State]):
         return self._decode(target, state, samples)[0]
 
     def _decode(self, target: Tensor, state: State, samples: Samples | None) -> tuple[Tensor, State]:
-        """What the tokens after `target` `(rows, length)` are predicted from, `(rows, length, embedding_dim)`."""
+        """Return the features `(rows, length, embedding_dim)` of the next tokens."""
         shape, fed = state.fed.shape[:2], state.fed.flatten(0, 1)
         layers = [(hidden.flatten(0, 1), cell.flatten(0, 1)) for hidden, cell in state.layers]
         decoder = cast("list[_Layer]", list(self.decoder))
@@ -250,7 +256,7 @@ class Luong(hard.Reader[Padded, State]):
             [lstm_of(layer.hidden_proj) for layer in decoder],
             None if self.feed is None else linear_cell(self.feed),
         )
-        inputs, found = decoder[0].input_proj(self.dropout(self.target_embedding(target))), []
+        inputs, outputs = decoder[0].input_proj(self.dropout(self.target_embedding(target))), []
         dropouts = _Dropouts(
             *(self.dropout.draw(fed, width) for width in (*[self.options.hidden_dim] * 2, fed.shape[1]))
         )
@@ -259,11 +265,11 @@ class Luong(hard.Reader[Padded, State]):
             for depth, step in enumerate(steps):
                 word = word if not depth else decoder[depth].input_proj(dropouts.layers(layers[depth - 1][0]))
                 layers[depth] = step(word, *layers[depth])
-            found.append(layers[-1][0])
+            outputs.append(layers[-1][0])
             if feed is not None:
-                fed = self._read(found[-1][:, None], state, state.position + offset, samples, dropouts)[:, 0]
-                found[-1] = fed
-        features = torch.stack(found, 1)
+                fed = self._read(outputs[-1][:, None], state, state.position + offset, samples, dropouts)[:, 0]
+                outputs[-1] = fed
+        features = torch.stack(outputs, 1)
         if feed is None:
             features = self._read(features, state, state.position, samples, dropouts)
         carried = tuple((hidden.view(*shape, -1), cell.view(*shape, -1)) for hidden, cell in layers)
@@ -271,19 +277,25 @@ class Luong(hard.Reader[Padded, State]):
         return features, State(carried, fed.view(*shape, -1), position, state.lengths, state.memory)
 
     def _read(self, query: Tensor, state: State, first: int, samples: Samples | None, dropouts: "_Dropouts") -> Tensor:
-        """What is predicted from, for queries `(rows, length, hidden_dim)` at the positions from `first` on."""
-        asked = dropouts.asked(query)
+        """Return the attentional states of queries at the positions from `first` on.
+
+        Queries are `(rows, length, hidden_dim)`.
+        """
+        dropped = dropouts.query(query)
         if self.attention is None:
-            return dropouts.features(torch.tanh(self.readout(asked)))
+            return dropouts.features(torch.tanh(self.readout(dropped)))
         assert state.memory is not None
         context = hard.attended(
             self.attention, query, state.memory, samples, **self._around(query, state.lengths, first)
         )
-        seen = torch.cat([context, asked], -1)
-        return dropouts.features(torch.tanh(self.readout(seen)))
+        combined = torch.cat([context, dropped], -1)
+        return dropouts.features(torch.tanh(self.readout(combined)))
 
     def _around(self, query: Tensor, lengths: Tensor, first: int) -> dict[str, Any]:
-        """Window and Gaussian of local attention, for queries `(rows, steps, hidden_dim)`; Eq. 9 and 10."""
+        """Return window and Gaussian of local attention (Eq. 9 and 10).
+
+        Queries are `(rows, steps, hidden_dim)`.
+        """
         if self.options.attention == "global":
             return {}
         window, examples = self.options.window, len(lengths)
@@ -309,27 +321,27 @@ def _attention(options: Options) -> Attention:
 
 
 class _Center(nn.Module):
-    """Where in the source to look, as a share of its length; Eq. 9."""
+    """Predicted position, as a share of the source's length (Eq. 9)."""
 
     def __init__(self, hidden_dim: int) -> None:
         super().__init__()
         self.inner, self.outer = nn.Linear(hidden_dim, hidden_dim, bias=False), nn.Linear(hidden_dim, 1, bias=False)
 
     def forward(self, query: Tensor) -> Tensor:
-        # wide: half types cannot tell position 256 from 257
+        # wide, because half types do not separate positions 256 and 257
         return torch.sigmoid(wide(self.outer(torch.tanh(self.inner(query)))[..., 0]))
 
 
 class _Dropouts(NamedTuple):
-    """What is dropped, at every step alike: between layers, of the last state, and of what words are predicted from."""
+    """Dropout masks of all steps: between layers, of the query, of the features."""
 
     layers: Callable[[Tensor], Tensor]
-    asked: Callable[[Tensor], Tensor]
+    query: Callable[[Tensor], Tensor]
     features: Callable[[Tensor], Tensor]
 
 
 class _Layer(nn.Module):
-    """One LSTM layer, in a loop of our own: cells at every length are wanted, and states that are fed between steps."""
+    """An LSTM layer with a loop in Python: for last cells, and for input feeding."""
 
     def __init__(self, input_dim: int, hidden_dim: int) -> None:
         super().__init__()
@@ -338,13 +350,16 @@ class _Layer(nn.Module):
         renamed(self, {"entering": "input_proj", "before": "hidden_proj"})
 
     def over(self, sequence: Tensor, lengths: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """States `(batch, length, hidden_dim)`, and state and cell at each sentence's end `(batch, 1, hidden_dim)`."""
+        """Return all states, and the last state and cell of each sentence.
+
+        They are `(batch, length, hidden_dim)`, and `(batch, 1, hidden_dim)` each.
+        """
         step, states, cells = lstm_of(self.hidden_proj), [], []
         hidden = cell = sequence.new_zeros(len(sequence), self.hidden_dim)
         for word in self.input_proj(sequence).unbind(1):
             hidden, cell = step(word, hidden, cell)
             states.append(hidden)
             cells.append(cell)
-        every = torch.stack(states, 1)
+        outputs = torch.stack(states, 1)
         rows, last = torch.arange(len(sequence), device=sequence.device), lengths - 1
-        return every, (every[rows, last][:, None], torch.stack(cells, 1)[rows, last][:, None])
+        return outputs, (outputs[rows, last][:, None], torch.stack(cells, 1)[rows, last][:, None])

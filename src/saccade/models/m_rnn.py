@@ -1,4 +1,4 @@
-"""m-RNN: an RNN over the words, joined with the image before each word (Mao et al. 2015).
+"""m-RNN: an RNN over words and a multimodal layer (Mao et al. 2015).
 
 "Deep Captioning with Multimodal Recurrent Neural Networks (m-RNN)", https://arxiv.org/abs/1412.6632.
 """
@@ -25,19 +25,19 @@ _SCALE, _SLOPE = 1.7159, 2 / 3  # of the scaled tangent: LeCun et al. 1998, "Eff
 
 
 class MRNN(Seq2Seq[Visual, State]):
-    r"""A recurrent layer of rectified units over words, and a multimodal layer that adds up word, past and image.
+    r"""A recurrent layer over words, and a multimodal layer of word, past and image.
 
     .. math::
         w_t &= \operatorname{relu}(W_2 E y_t) \qquad r_t = \operatorname{relu}(U r_{t-1} + V w_t) \\
         m_t &= g\big(V_w w_t + V_r r_t + V_I \operatorname{norm}\big(\tfrac{1}{n} \textstyle\sum_i a_i\big)\big) \qquad
         p(y_{t+1}) = \operatorname{softmax}(W m_t + b)
 
-    with \(g(x) = 1.7159 \tanh(\tfrac{2}{3} x)\), for cells a of the image, whose mean is standardized over the
-    batch in training, and by running means outside of it: the same numbers before every word.
+    with \(g(x) = 1.7159 \tanh(\tfrac{2}{3} x)\), for cells a of the image. Their mean is standardized over
+    the batch in training, and by running means otherwise. Every step has the same image features.
 
     Args:
-        encoder: what sees: a `saccade.models.image_encoder.ImageEncoder`, or a `FeatureEncoder`.
-        target_size: number of tokens, from 0 (padding) on.
+        encoder: a `saccade.models.image_encoder.ImageEncoder` or `FeatureEncoder`.
+        target_size: size of the vocabulary. Token 0 is padding.
         options: the sizes.
 
     Example:
@@ -48,7 +48,7 @@ class MRNN(Seq2Seq[Visual, State]):
         torch.Size([2, 7, 9])
 
     Source:
-        Mao et al. 2015, Eq. 2 to 4; what is otherwise is in docs/caption.md.
+        Mao et al. 2015, Eq. 2 to 4; differences are listed in docs/caption.md.
     """
 
     Options: TypeAlias = Options
@@ -61,7 +61,7 @@ class MRNN(Seq2Seq[Visual, State]):
         self.image_encoder, self.embedding = encoder, nn.Embedding(target_size, dim, padding_idx=0)
         self.second = nn.Linear(dim, dim)
         self.input_proj, self.hidden_proj = nn.Linear(dim, hidden), nn.Linear(hidden, hidden)
-        nn.init.orthogonal_(self.hidden_proj.weight)  # rectified units forget, or grow without end, from other weights
+        nn.init.orthogonal_(self.hidden_proj.weight)  # with other weights rectified units vanish or explode
         self.word_proj, self.past_proj = nn.Linear(dim, hidden), nn.Linear(hidden, hidden)
         self.norm, self.image_proj = Standardized(options.cell_dim), nn.Linear(options.cell_dim, hidden)
         self.words = nn.Linear(hidden, target_size)
@@ -73,8 +73,8 @@ class MRNN(Seq2Seq[Visual, State]):
 
     def encode(self, source: Visual) -> State:
         image = self.image_proj(self.norm(self.image_encoder(source.images()).mean()[:, None])[:, 0])
-        nothing = image.new_zeros(len(image), 1, self.hidden_dim)
-        return texts_of(State(nothing, nothing, image=image), source)
+        zeros = image.new_zeros(len(image), 1, self.hidden_dim)
+        return texts_of(State(zeros, zeros, image=image), source)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits | Tensor, State]:
         features, state = self._decode(token[:, None], state)
@@ -85,10 +85,10 @@ class MRNN(Seq2Seq[Visual, State]):
 
     def _decode(self, target: Tensor, state: State) -> tuple[Tensor, State]:
         assert state.image is not None
-        (past, cell), found, recur = state.rows(), list[Tensor](), linear_cell(self.hidden_proj)
+        (past, cell), states, recur = state.rows(), list[Tensor](), linear_cell(self.hidden_proj)
         words = F.relu(self.second(self.dropout(self.embedding(target))))
         for inputs in self.input_proj(words).unbind(1):
             past = F.relu(recur(past) + inputs)
-            found.append(past)
-        sums = self.word_proj(words) + self.past_proj(torch.stack(found, 1)) + picked(state.image, state)[:, None]
+            states.append(past)
+        sums = self.word_proj(words) + self.past_proj(torch.stack(states, 1)) + picked(state.image, state)[:, None]
         return self.dropout(_SCALE * torch.tanh(_SLOPE * sums)), state.after(past, cell)

@@ -15,15 +15,15 @@ _DEFAULT = regressor.Options()
 
 
 class Mean(Regressor):
-    r"""One answer to all questions, and one deviation.
+    r"""One answer and one deviation for all inputs.
 
     .. math:: \hat y(x) = \mu_y + \sigma_y b
 
-    b begins at 0, where the squared error is least already; by the loss of absolute errors it moves to the median.
+    b is 0 at first, the minimum of the squared error. The absolute error moves it to the median.
 
     Args:
-        sizes: what it is made for.
-        options: none.
+        sizes: sizes of the data.
+        options: no options.
 
     Example:
         >>> model = Mean(Sizes(2, 1))
@@ -41,7 +41,7 @@ class Mean(Regressor):
         self.answer = nn.Parameter(torch.zeros(sizes.outputs))
         self.log_deviation = nn.Parameter(torch.zeros(sizes.outputs))
 
-    def read(self, points: Padded, places: Tensor | None = None) -> Predicted:
-        """Return the same for all."""
+    def read(self, points: Padded, indices: Tensor | None = None) -> Predicted:
+        """Return one answer and one deviation for all inputs."""
         rows = len(points.values)
         return Predicted(self.answer.expand(rows, -1), self.log_deviation.exp().expand(rows, -1))

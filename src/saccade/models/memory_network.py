@@ -1,4 +1,4 @@
-"""A recurrent controller beside an external memory: what a Neural Turing Machine and its successor have alike."""
+"""LSTM controller with external memory: base class of NTM and DNC."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
@@ -49,11 +49,12 @@ class Options:
     """Cells of the memory. No weight depends on their number."""
 
     least_cells: int | None = None
-    """Fewest cells in training. Each batch draws its number of cells up to --most-cells, so heads learn to hold their
-    place. Default: --cells."""
+    """Smallest number of cells in training. Default: --cells.
+
+    Each batch draws a number up to --most-cells, so heads learn to keep their position."""
 
     most_cells: int | None = None
-    """Most cells in training. Default: the larger of --cells and --least-cells."""
+    """Largest number of cells in training. Default: --cells, at least --least-cells."""
 
     cell_dim: int = 20
     """Features of a cell."""
@@ -71,51 +72,55 @@ class Options:
     """Normalize the controller's output to mean 0 and variance 1 at each step."""
 
     forgetting: float = 0.0
-    """Probability that a training step resets the controller, so that it relies on the memory."""
+    """Probability of a reset of the controller before a training step.
+
+    With resets it relies on the memory."""
 
     strength_bias: float = 0.0
-    """Initial bias of the strength of content addressing. Above 0 the heads start selective."""
+    """Initial bias of the strength of content addressing.
+
+    Above 0 the heads are selective at first."""
 
     def __post_init__(self) -> None:
-        """Refuse sizes of nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         in_ranges(self, _RANGES)
         below_one(self, "dropout")
         below_one(self, "forgetting")
-        least, most = self.training_cells
-        if not 1 <= least <= most <= 1 << 20:
+        least, largest = self.training_cells
+        if not 1 <= least <= largest <= 1 << 20:
             name = "--most-cells" if self.least_cells is None else "--least-cells"
-            got = f"{least} to {most}; give both --least-cells and --most-cells"
+            got = f"{least} to {largest}; give both --least-cells and --most-cells"
             raise ArgumentError(f"{name}: expected cells from one number to another that is no smaller, got {got}")
 
     @property
     def training_cells(self) -> tuple[int, int]:
-        """The least and the most cells of a memory in training."""
+        """Smallest and largest number of cells in training."""
         least = self.cells if self.least_cells is None else self.least_cells
         return least, max(least, self.cells) if self.most_cells is None else self.most_cells
 
 
 class MemoryNetwork(Memorizer):
-    r"""An LSTM that reads its input and what was read from the memory, and heads that follow its state.
+    r"""An LSTM over inputs and read vectors, with heads on an external memory.
 
     .. math::
         h_t, c_t &= \operatorname{LSTM}([x_t; r_{t-1}], h_{t-1}, c_{t-1}) \\
         M_t, r_t &= \operatorname{Memory}(h'_t, M_{t-1}) \\
         f_t &= [h'_t; r_t]
 
-    with h' = h, or h normalized over its features. In training features of h' in f may be dropped, as in Franke,
-    Niehues, Waibel 2018 (https://arxiv.org/abs/1807.02658, "bypass dropout" and "DNC
-    normalization"), and the controller may forget: h and c are the first ones again before a step that reads
-    something, each step of each sequence by itself, which leaves what earlier steps read to the memory.
+    h' is h, or h after layer normalization ("DNC normalization" of Franke, Niehues, Waibel 2018,
+    https://arxiv.org/abs/1807.02658). Dropout applies to h' in f ("bypass dropout" there). In training the controller
+    may also forget: random steps with input reset h and c to their initial values. Information of earlier steps then
+    survives in the memory alone.
 
     Args:
-        sizes: of what is read and said.
-        options: the sizes of its parts.
-        by: what heads go by, see `saccade.nn.ExternalMemory`.
+        sizes: sizes of input and output.
+        options: the sizes of controller and memory.
+        by: addressing of the heads, see `saccade.nn.ExternalMemory`.
     """
 
     addressing: ClassVar[Addressing]
     cells: int
-    """Cells of the memory that the next sequence begins with, but in training; another number may be set any time."""
+    """Number of cells in evaluation. It may change between sequences."""
 
     def __init__(self, sizes: Sizes, options: Options, by: By = "both") -> None:
         hidden, read = options.hidden_dim, options.read_heads * options.cell_dim
@@ -145,42 +150,43 @@ class MemoryNetwork(Memorizer):
 
     @abstractmethod
     def shown(self, states: list[MemoryState]) -> dict[str, Tensor]:
-        """Return what pictures show of the states after each step of one sequence, beside where heads were."""
+        """Return further matrices for pictures, from the states of one sequence."""
 
     def forward(self, source: Padded) -> Tensor:
-        found: Tensor = self.output(self._features(self.read(source), self._forgotten(source.values)))
-        return found
+        logits: Tensor = self.output(self._features(self.read(source), self._forgotten(source.values)))
+        return logits
 
     def features(self, steps: Padded) -> Tensor:
         return self._features(steps, None)
 
     def _features(self, steps: Padded, forgotten: Tensor | None) -> Tensor:
-        found = [(hidden, state.read.flatten(1)) for hidden, state in self._run(steps, forgotten)]
-        hidden, read = (torch.stack(part, 1) for part in zip(*found, strict=True))
+        outputs = [(hidden, state.read.flatten(1)) for hidden, state in self._run(steps, forgotten)]
+        hidden, read = (torch.stack(part, 1) for part in zip(*outputs, strict=True))
         return torch.cat([self.dropout(hidden), read], -1)
 
     def nbytes(self, cells: int) -> int:
-        """Return about how many bytes a sequence takes with so many cells, see `answering_bytes`."""
+        """Return the approximate bytes per sequence, see `answering_bytes`."""
         return self.answering_bytes(self.options, cells)
 
     @classmethod
     def answering_bytes(cls, options: Options, cells: int) -> int:
-        """Return about how many bytes a sequence takes with so many cells: its state before a step, behind it, and once
-        more within.
+        """Return the approximate bytes per sequence in evaluation.
+
+        They hold the state before a step, after it, and one temporary copy.
         """
         return 3 * cls._state_bytes(options, cells)
 
     @classmethod
     def training_bytes(cls, options: Options, cells: int, batch: int, steps: int) -> int:
-        """Return how many bytes a step of training takes at the least with so many cells.
+        """Return a lower bound of the bytes of a training step.
 
-        Its backward needs the state behind each step of each sequence, and holds the gradients of two beside them.
+        The backward pass needs the state after each step of each sequence, and the gradients of two states.
 
         Args:
             options: the sizes of the model.
-            cells: of the memory.
-            batch: sequences.
-            steps: of the longest.
+            cells: number of cells.
+            batch: number of sequences.
+            steps: steps of the longest sequence.
         """
         return batch * (steps + 2) * cls._state_bytes(options, cells)
 
@@ -192,11 +198,14 @@ class MemoryNetwork(Memorizer):
 
     @classmethod
     def writers(cls, options: Any) -> int:
-        """Return how many heads write at each step."""
+        """Return the number of write heads."""
         return 1
 
     def _forgotten(self, values: Tensor) -> Tensor | None:
-        """Before which steps the controller begins anew, `(batch, length, 1)`: never where it is about to answer."""
+        """Draw the steps that reset the controller, `(batch, length, 1)`.
+
+        Steps with output do not reset it.
+        """
         if not (self.training and self.options.forgetting):
             return None
         reads = values > BLANK if self.sizes.symbols else values != 0
@@ -207,20 +216,20 @@ class MemoryNetwork(Memorizer):
         states = list[MemoryState]()
         for _, state in self._run(self.read(source)):
             if states:
-                states[-1] = states[-1]._replace(links=None)  # cells by cells: only the last are shown
+                states[-1] = states[-1]._replace(links=None)  # cells × cells: pictures show the last ones alone
             states.append(state)
-        found = dict[str, Tensor]()
-        for name, weights in (("write", "write_weights"), ("read", "read_weights")):
-            every = torch.stack([getattr(state, weights)[0] for state in states], -1)
-            found |= {name if len(every) == 1 else f"{name} {n}": head for n, head in enumerate(every, 1)}
-        return {name: part.detach().cpu() for name, part in {**found, **self.shown(states)}.items()}
+        heads = dict[str, Tensor]()
+        for name, field in (("write", "write_weights"), ("read", "read_weights")):
+            weights = torch.stack([getattr(state, field)[0] for state in states], -1)
+            heads |= {name if len(weights) == 1 else f"{name} {n}": head for n, head in enumerate(weights, 1)}
+        return {name: part.detach().cpu() for name, part in {**heads, **self.shown(states)}.items()}
 
     def _drawn(self) -> int:
-        least, most = self.options.training_cells
-        return least if least == most else int(torch.randint(least, most + 1, ()))
+        least, largest = self.options.training_cells
+        return least if least == largest else int(torch.randint(least, largest + 1, ()))
 
     def _run(self, steps: Padded, forgotten: Tensor | None = None) -> Iterator[tuple[Tensor, MemoryState]]:
-        """What the controller hands on, and the memory's state, after each step."""
+        """Yield the controller's output and the memory's state after each step."""
         batch = len(steps.values)
         state = self.memory.start(batch, self._drawn() if self.training else self.cells)
         first_hidden, first_cell = self.first_hidden.expand(batch, -1), self.first_cell.expand(batch, -1)
@@ -231,6 +240,6 @@ class MemoryNetwork(Memorizer):
                 hidden = torch.where(forgotten[:, step], first_hidden, hidden)
                 cell = torch.where(forgotten[:, step], first_cell, cell)
             hidden, cell = controller(gates, torch.cat([hidden, state.read.flatten(1)], 1), cell)
-            handed = self.norm(hidden)
-            state = self.memory(handed, state)
-            yield handed, state
+            output = self.norm(hidden)
+            state = self.memory(output, state)
+            yield output, state

@@ -1,7 +1,7 @@
-"""Experts in the place of a layer's feed-forward network, as an option of models that have such layers.
+"""Experts in place of feed-forward networks, as options of several models.
 
-Shazeer et al. 2017, "Outrageously Large Neural Networks", https://arxiv.org/abs/1701.06538; within a Transformer, in
-every other layer, as Lepikhin et al. 2020, "GShard", https://arxiv.org/abs/2006.16668.
+Shazeer et al. 2017, "Outrageously Large Neural Networks", https://arxiv.org/abs/1701.06538. Lepikhin et al. 2020,
+"GShard", https://arxiv.org/abs/2006.16668, for every other layer of a Transformer.
 """
 
 from dataclasses import dataclass, fields
@@ -13,13 +13,13 @@ from saccade.nn.experts import Routing
 
 __all__ = ["Options", "has_experts", "mixture"]
 
-_MOST = 1 << 16
-_RANGES = (("experts", 0, _MOST), ("top_k", 1, _MOST), ("experts_every", 1, _MOST))
+_LARGEST = 1 << 16
+_RANGES = (("experts", 0, _LARGEST), ("top_k", 1, _LARGEST), ("experts_every", 1, _LARGEST))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Experts in the place of feed-forward networks.
+    """Experts in place of feed-forward networks.
 
     >>> Options(experts=16).top_k
     2
@@ -38,8 +38,9 @@ class Options:
     """Groups of experts. A first gate chooses groups, a second one experts in each."""
 
     capacity_factor: float | None = None
-    """Most tokens of an expert in training, as a multiple of its even share. The last tokens of the batch are dropped.
-    Default: unlimited."""
+    """Largest load of an expert in training, as a multiple of its even share.
+
+    Further tokens at the end of the batch are dropped. Default: unlimited."""
 
     importance_weight: float | None = None
     """Weight of the loss that balances the sums of gate values. Default: 0.1."""
@@ -48,7 +49,7 @@ class Options:
     """Weight of the loss that balances the numbers of tokens. Default: 0.1."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         in_ranges(self, _RANGES)
         if not self.experts:
             for option in fields(Options):
@@ -77,7 +78,9 @@ def _check_groups(experts: int, top_k: int, groups: int | None) -> None:
 
 
 def has_experts(options: Options, layer: int, layers: int) -> bool:
-    """Whether a layer, counted from 0, has experts: the last of all, and every so many before it.
+    """Return whether a layer has experts, counted from 0.
+
+    These are the last layer and every `experts_every`-th layer before it.
 
     >>> [has_experts(Options(experts=4), layer, 5) for layer in range(5)]
     [True, False, True, False, True]
@@ -90,14 +93,14 @@ def mixture(
 ) -> MixtureOfExperts:
     """Return the experts of a layer.
 
-    Which tokens are dropped does not hang on what comes later in a text: a model that writes must not know that.
+    Dropped tokens do not depend on later tokens, because a decoder must be causal.
 
     Args:
         dim: features of a position.
-        feedforward_dim: features between the two maps of an expert.
-        dropout: probability of dropping one of these.
-        options: how many experts, and how they are chosen.
-        routing: whether tokens choose experts or experts tokens.
+        feedforward_dim: hidden features of an expert.
+        dropout: dropout of the hidden features.
+        options: number of experts, and their routing.
+        routing: "tokens" if tokens choose experts, "experts" if experts choose tokens.
 
     >>> mixture(8, 16, 0.1, Options(experts=4)).num_experts
     4

@@ -17,7 +17,7 @@ __all__ = ["MLP", "Options"]
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The sizes of the layers, and how a set becomes one.
+    """The sizes of the layers, and the pooling of sets.
 
     >>> Options(pool="mean").layers
     2
@@ -33,7 +33,7 @@ class Options:
     """Pooling of a set's elements."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         in_ranges(self, (("hidden_dim", 1, 100_000), ("layers", 1, 100)))
         if self.pool not in ("max", "mean", "sum"):
             raise ArgumentError(f"--pool: expected max, mean or sum, got {self.pool}")
@@ -43,15 +43,17 @@ _DEFAULT = Options()
 
 
 class MLP(Regressor):
-    r"""Hidden layers: f(z) = W g(z) + b of a row, and of a set W g(pool_i h(z_i)) + b.
+    r"""Hidden layers, with pooling for sets.
+
+    .. math:: f(z) = W g(z) + b \qquad f(\{z_i\}) = W g\big(\operatorname{pool}_i h(z_i)\big) + b
 
     Args:
-        sizes: what it is made for.
+        sizes: sizes of the data.
         options: sizes of the layers, and the pool.
 
     Source:
-        Zaheer et al. 2017, "Deep Sets", theorem 2 (https://arxiv.org/abs/1703.06114), for sets; pools are those that
-        Lee et al. 2019 compare (table 1).
+        Zaheer et al. 2017, "Deep Sets", theorem 2 (https://arxiv.org/abs/1703.06114), for sets. Lee et al. 2019,
+        table 1, for the kinds of pooling.
 
     Example:
         >>> model, order = MLP(Sizes(0, 1)).eval(), torch.tensor([2, 0, 1])
@@ -77,8 +79,8 @@ class MLP(Regressor):
         self.output = nn.Linear(hidden, sizes.outputs)
         self.spread = Spread(hidden, sizes.outputs)
 
-    def read(self, points: Padded, places: Tensor | None = None) -> Predicted:
-        """Return what the last layer makes of them."""
+    def read(self, points: Padded, indices: Tensor | None = None) -> Predicted:
+        """Return the outputs of the last layer."""
         features = self.layers(points.values if self.elements is None else self._pooled(points))
         return Predicted(self.output(features), self.spread(features))
 
@@ -86,8 +88,8 @@ class MLP(Regressor):
         assert self.elements is not None
         features, within = self.elements(points.values[..., None]), points.within[..., None]
         if self.options.pool == "max":
-            found: Tensor = torch.where(within, features, -torch.inf).amax(1)
-            return found
+            largest: Tensor = torch.where(within, features, -torch.inf).amax(1)
+            return largest
         total = torch.where(within, features, 0.0).sum(1)
         return total / points.lengths[:, None] if self.options.pool == "mean" else total
 
