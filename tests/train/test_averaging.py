@@ -59,17 +59,20 @@ def test_a_resumed_run_has_the_same_averages(tmp_path, stop, means):
 
 
 def test_averaging_a_finished_run_again_does_not_train(tmp_path, capsys):
+    def first_line(**changed):
+        capsys.readouterr()
+        outcome = train(Line, options(tmp_path / "b", **changed))
+        assert outcome.fresh and outcome.step == 30
+        return capsys.readouterr().err.splitlines()[0], outcome.results["final"]["steps"]
+
     train(Line, options(tmp_path / "a", average=2))
     train(Line, options(tmp_path / "b", average=1))
-    capsys.readouterr()
-    outcome = train(Line, options(tmp_path / "b", average=2))
-    assert outcome.fresh and outcome.step == 30 and equal(tmp_path / "a", tmp_path / "b")
-    [line] = capsys.readouterr().err.splitlines()
-    assert "for the mean of steps 20, 30, " in line
-    train(Line, options(tmp_path / "b", average=4))
+    assert "for the mean of steps 20, 30, " in first_line(average=2)[0] and equal(tmp_path / "a", tmp_path / "b")
     words = "--average 4: there are but 2 checkpoints of this run that --average takes (step 20, 30)"
-    assert capsys.readouterr().err.splitlines()[0] == words
-    train(Line, options(tmp_path / "b", average=2))
+    assert first_line(average=4)[0] == words
+    words = "--average 3: there is but 1 checkpoint of this run that --average takes (step 30)"
+    assert first_line(average=3, checkpoint_steps=30) == (words, [30])
+    first_line(average=2)
     assert not train(Line, options(tmp_path / "b", average=2)).fresh
 
 
@@ -95,14 +98,6 @@ def test_the_better_of_mean_and_last_is_the_model(tmp_path, mean_is_better, monk
     chosen = "the mean of steps 20, 25, 30" if mean_is_better else "step 30 alone"
     line = f"{first:.4f} for the mean of steps 20, 25, 30, {0.75 - first:.4f} for step 30 alone: the model is {chosen}"
     assert f"closeness on validation is {line}\n" in capsys.readouterr().err
-
-
-def test_finished_run_with_too_few_to_average_says_so(tmp_path, capsys):
-    train(Line, options(tmp_path / "a"))
-    capsys.readouterr()
-    assert train(Line, options(tmp_path / "a", average=3, checkpoint_steps=30)).results["final"]["steps"] == [30]
-    words = "--average 3: there is but 1 checkpoint of this run that --average takes (step 30)"
-    assert capsys.readouterr().err.splitlines()[0] == words
 
 
 def test_damaged_checkpoint_is_left_out_of_mean_and_said_so(tmp_path, means, capsys):

@@ -25,18 +25,9 @@ class Shown:
 
     def __init__(self):
         self.notes, self.updates, self.written = [], [], {}
-
-    def note(self, text):
-        self.notes.append(text)
-
-    def update(self, step, text, share=None):
-        self.updates.append((step, text))
-
-    def log_metrics(self, metrics, step):
-        self.written[step] = dict(metrics)
-
-    def save(self):
-        pass
+        self.note, self.save = self.notes.append, lambda: None
+        self.update = lambda step, text, share=None: self.updates.append((step, text))
+        self.log_metrics = lambda metrics, step: self.written.update({step: dict(metrics)})
 
 
 class Company(Ranks):
@@ -56,28 +47,18 @@ class Driver:
 
         self.options = line_options(folder / "run", **changed)
         task = Line(self.options)
-        config = {
-            "task": "line",
-            "model": "linear",
-            "data": "points times 1.0",
-            "options": {},
-            "saccade": "1",
-            "files": {},
-        }
+        config = {"task": "line", "model": "linear", "data": "points times 1.0", "options": {}, "saccade": "1"}
         self.run = Run.create(folder / "run", config, task.save)
         self.model, self.shown, self.state = task.build(), Shown(), state or TrainState()
         ranks = ranks or Ranks()
         training = Training(self.run, task, self.options, torch.device("cpu"), ranks, self.model, self.state)
         self.callback = RunCallback(training, self.shown)
-        optimizer = make_optimizer(self.model, self.options)
         plugin = SimpleNamespace(state_dict=lambda: {"scale": 2.0})
+        optimizers, loggers = [make_optimizer(self.model, self.options)], [self.shown]
         self.trainer = SimpleNamespace(
-            optimizers=[optimizer], precision_plugin=plugin, should_stop=False, loggers=[self.shown]
+            optimizers=optimizers, precision_plugin=plugin, should_stop=False, loggers=loggers
         )
-
-    def begin(self):
         self.callback.on_train_start(self.trainer, None)
-        return self
 
     def step(self, loss=0.5, units=6):
         self.callback.on_train_batch_end(self.trainer, None, {"loss": torch.tensor(loss), "count": units}, None, 0)
@@ -101,13 +82,14 @@ def handlers():
 
 
 def test_steps_are_counted_and_events_come_when_due(tmp_path):
-    driver = Driver(tmp_path, max_steps=100, checkpoint_steps=7, validation_steps=4).begin()
+    driver = Driver(tmp_path, max_steps=100, checkpoint_steps=7, validation_steps=4, learning_rate=0.5, warmup_steps=20)
     for _ in range(22):
         assert not driver.step(units=5)
     assert (driver.state.step, driver.state.tokens) == (22, 110)
     assert driver.saved() == [14, 21]
     assert [line["step"] for line in driver.logged()] == sorted({4, 7, 8, 10, 12, 14, 16, 20, 21})
     assert [line["step"] for line in driver.logged() if "validation_closeness" in line] == [4, 8, 12, 16, 20]
+    assert driver.logged()[3]["loss"] == 0.5 and driver.logged()[3]["learning_rate"] == pytest.approx(0.25)  # step 10
     assert driver.shown.written.keys() == {line["step"] for line in driver.logged()}
     taken = [step for step, text in driver.shown.updates if "measuring" not in text]
     assert taken == list(range(1, 23)) and all(text.endswith(" left") for _, text in driver.shown.updates)
@@ -116,16 +98,8 @@ def test_steps_are_counted_and_events_come_when_due(tmp_path):
     assert "points/s" in driver.shown.updates[-1][1] and "closeness" in driver.shown.updates[-1][1]
 
 
-def test_the_log_says_the_rate_that_the_step_was_taken_at(tmp_path):
-    driver = Driver(tmp_path, learning_rate=0.5, warmup_steps=20).begin()
-    for _ in range(10):
-        driver.step(loss=0.25)
-    [line] = driver.logged()
-    assert line["loss"] == 0.25 and line["learning_rate"] == pytest.approx(0.25)  # half way up
-
-
 def test_the_budget_stops_and_the_last_step_is_saved_once(tmp_path):
-    driver = Driver(tmp_path, max_steps=12, checkpoint_steps=10, validation_steps=50).begin()
+    driver = Driver(tmp_path, max_steps=12, checkpoint_steps=10, validation_steps=50)
     assert [driver.step() for _ in range(12)] == [False] * 11 + [True]
     assert driver.saved() == [10] and not driver.callback.interrupted
     driver.callback.on_train_end(driver.trainer, None)
@@ -137,7 +111,7 @@ def test_the_budget_stops_and_the_last_step_is_saved_once(tmp_path):
 
 
 def test_a_checkpoint_has_all_that_the_run_goes_on_from(tmp_path):
-    driver = Driver(tmp_path, checkpoint_steps=3, validation_steps=2, patience=9).begin()
+    driver = Driver(tmp_path, checkpoint_steps=3, validation_steps=2, patience=9)
     for _ in range(3):
         driver.step()
     found = load(driver.run.checkpoints, 3)
@@ -149,12 +123,12 @@ def test_a_checkpoint_has_all_that_the_run_goes_on_from(tmp_path):
 
 
 def test_it_says_once_where_training_is_and_from_which_step_on(tmp_path):
-    driver = Driver(tmp_path, validation_steps=50).begin()
+    driver = Driver(tmp_path, validation_steps=50)
     for _ in range(20):
         driver.step()
     assert driver.shown.notes == [f"training in {tmp_path / 'run'} at step 0"]
     (tmp_path / "more").mkdir()
-    later = Driver(tmp_path / "more", state=TrainState(step=5), max_steps=40, validation_steps=50).begin()
+    later = Driver(tmp_path / "more", state=TrainState(step=5), max_steps=40, validation_steps=50)
     for _ in range(5):
         later.step()
     assert later.shown.notes == [f"going on in {tmp_path / 'more/run'} at step 5"]
@@ -162,7 +136,7 @@ def test_it_says_once_where_training_is_and_from_which_step_on(tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_stops_after_its_step_and_second_one_at_once(tmp_path, number):
-    driver = Driver(tmp_path).begin()
+    driver = Driver(tmp_path)
     driver.step()
     signal.raise_signal(number)
     assert driver.step() and driver.callback.interrupted
@@ -171,41 +145,29 @@ def test_signal_stops_after_its_step_and_second_one_at_once(tmp_path, number):
 
 
 def test_a_signal_in_the_last_step_is_no_interruption(tmp_path):
-    driver = Driver(tmp_path, max_steps=1).begin()
+    driver = Driver(tmp_path, max_steps=1)
     signal.raise_signal(signal.SIGINT)
     assert driver.step() and not driver.callback.interrupted
 
 
-def test_a_closed_terminal_is_nothing_to_what_nohup_started(tmp_path):
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    Driver(tmp_path).begin()
-    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-
-
-def test_in_a_thread_signals_are_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr("threading.main_thread", lambda: None)
-    before = signal.getsignal(signal.SIGINT)
-    Driver(tmp_path).begin()
-    assert signal.getsignal(signal.SIGINT) is before
+@pytest.mark.parametrize(("number", "handler"), [(signal.SIGHUP, signal.SIG_IGN), (signal.SIGINT, None)])
+def test_signals_are_left_alone_under_nohup_and_in_a_thread(tmp_path, number, handler, monkeypatch):
+    if handler is None:
+        monkeypatch.setattr("threading.main_thread", lambda: None)
+    else:
+        signal.signal(number, handler)
+    before = signal.getsignal(number)
+    Driver(tmp_path)
+    assert signal.getsignal(number) is before
 
 
 @pytest.mark.parametrize("loss", [math.nan, math.inf, -math.inf])
 def test_an_infinite_or_nan_loss_ends_the_run_unsaved(tmp_path, loss):
-    driver = Driver(tmp_path, checkpoint_steps=2, validation_steps=50).begin()
+    driver = Driver(tmp_path, checkpoint_steps=2, validation_steps=50)
     driver.step()
     with pytest.raises(SaccadeError, match=rf"the loss is {loss} at step 2; lower --learning-rate"):
         driver.step(loss)
     assert driver.saved() == [] == driver.logged() == driver.shown.notes
-
-
-def test_weights_that_are_no_numbers_are_named_and_not_saved(tmp_path):
-    driver = Driver(tmp_path, checkpoint_steps=2, validation_steps=50).begin()
-    driver.step()
-    with torch.no_grad():
-        driver.model[2].bias.fill_(math.nan)
-    with pytest.raises(SaccadeError, match=r"the weights 2\.bias are not finite after step 2"):
-        driver.step()
-    assert driver.saved() == []
 
 
 def headlines(monkeypatch, numbers):
@@ -218,21 +180,19 @@ def headlines(monkeypatch, numbers):
     monkeypatch.setattr(Line, "evaluate", evaluate)
 
 
-def test_the_best_weights_are_kept_and_patience_stops(tmp_path, monkeypatch):
-    headlines(monkeypatch, [0.1, 0.3, 0.3, 0.2])  # as good is not better
-    driver = Driver(tmp_path, validation_steps=1, checkpoint_steps=50, patience=2).begin()
-    assert [driver.step() for _ in range(4)] == [False, False, False, True]
-    assert (driver.state.best, driver.state.best_step, driver.state.stale) == (0.3, 2, 2)
-    assert load_best(driver.run.checkpoints, 2).keys() == driver.model.state_dict().keys()
+@pytest.mark.parametrize(
+    ("numbers", "patience", "best"),
+    [([0.1, 0.3, 0.3, 0.2], 2, 2), ([0.3, 0.1, 0.1], None, 1)],  # as good is not better
+)
+def test_the_best_weights_are_kept_and_patience_stops(tmp_path, monkeypatch, numbers, patience, best):
+    headlines(monkeypatch, numbers)
+    driver = Driver(tmp_path, validation_steps=1, checkpoint_steps=50, patience=patience)
+    assert [driver.step() for _ in numbers] == [False] * (len(numbers) - 1) + [patience is not None]
+    assert (driver.state.best, driver.state.best_step, driver.state.stale) == (0.3, best, 2)
+    assert load_best(driver.run.checkpoints, best).keys() == driver.model.state_dict().keys()
     assert driver.saved() == [] and not driver.callback.interrupted
-    assert "stopping early at step 4: 2 validations without a better one" in driver.shown.notes[-1]
-
-
-def test_the_best_is_kept_without_patience_too(tmp_path, monkeypatch):
-    headlines(monkeypatch, [0.3, 0.1, 0.1])
-    driver = Driver(tmp_path, validation_steps=1, checkpoint_steps=50).begin()
-    assert [driver.step() for _ in range(3)] == [False, False, False]
-    assert load_best(driver.run.checkpoints, 1)
+    told = "stopping early at step 4: 2 validations without a better one" in driver.shown.notes[-1]
+    assert told is (patience is not None)
 
 
 def test_validations_are_not_time_in_steps(tmp_path, monkeypatch):
@@ -245,7 +205,7 @@ def test_validations_are_not_time_in_steps(tmp_path, monkeypatch):
         return original(self, *arguments)
 
     monkeypatch.setattr(Line, "evaluate", evaluate)
-    driver = Driver(tmp_path, validation_steps=2, checkpoint_steps=50).begin()
+    driver = Driver(tmp_path, validation_steps=2, checkpoint_steps=50)
     for _ in range(4):
         now[0] += 1
         driver.step()
@@ -253,7 +213,7 @@ def test_validations_are_not_time_in_steps(tmp_path, monkeypatch):
 
 
 def test_one_that_does_not_lead_counts_and_keeps_silent(tmp_path):
-    driver = Driver(tmp_path, ranks=Company(rank=1, world=2), checkpoint_steps=2, validation_steps=2).begin()
+    driver = Driver(tmp_path, ranks=Company(rank=1, world=2), checkpoint_steps=2, validation_steps=2)
     for _ in range(4):
         driver.step()
     driver.callback.on_train_end(driver.trainer, None)
@@ -268,7 +228,7 @@ def test_what_one_process_wants_all_do(tmp_path):
         (tmp_path / str(number)).mkdir()
         ranks = Company(rank=0, world=2)
         object.__setattr__(ranks, "others", others)
-        driver = Driver(tmp_path / str(number), ranks=ranks, validation_steps=50).begin()
+        driver = Driver(tmp_path / str(number), ranks=ranks, validation_steps=50)
         driver.callback._look = lambda loss: None  # whose sum is of another kind
         assert driver.step(units=5) is stops and driver.callback.interrupted is interrupted
         assert driver.state.tokens == 11
@@ -277,7 +237,7 @@ def test_what_one_process_wants_all_do(tmp_path):
 def test_loss_that_is_shown_is_the_mean_of_all_processes(tmp_path):
     ranks = Company(rank=0, world=4)
     object.__setattr__(ranks, "others", (3.0, 0.0, 0.0))
-    driver = Driver(tmp_path, ranks=ranks, validation_steps=50).begin()
+    driver = Driver(tmp_path, ranks=ranks, validation_steps=50)
     for _ in range(10):
         driver.step(loss=1.0)
     assert driver.logged()[0]["loss"] == 1.0  # (1 + 3) / 4

@@ -24,20 +24,15 @@ def test_a_run_has_a_model_card_with_its_curves(tmp_path):
     assert (tmp_path / "a/curves.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_card_has_scores_of_each_class(tmp_path, monkeypatch):
-    groups, original = {"accuracy": {"a|b": 0.5, "c": 1.0}, "macro_f1": {"c": 0.25}}, Line.evaluate
-    monkeypatch.setattr(Line, "evaluate", lambda *arguments: replace(original(*arguments), groups=groups))
+def test_a_card_has_scores_of_each_class_and_the_confusion_matrix_of_a_classifier(tmp_path, monkeypatch):
+    groups, counts = {"accuracy": {"a|b": 0.5, "c": 1.0}, "macro_f1": {"c": 0.25}}, {"cat": {"cat": 3, "dog": 1}}
+    measured, original = {"groups": groups, "confusion": counts}, Line.evaluate
+    monkeypatch.setattr(Line, "evaluate", lambda *arguments: replace(original(*arguments), **measured))
     train(Line, options(tmp_path / "a", max_steps=2))
     card = (tmp_path / "a/README.md").read_text()
     assert "| | accuracy | macro_f1 |\n|---|---|---|\n| a\\|b | 0.5 | |\n| c | 1 | 0.25 |\n\n## Use" in card
-
-
-def test_a_card_shows_the_confusion_matrix_of_a_classifier(tmp_path, monkeypatch):
-    counts, original = {"cat": {"cat": 3, "dog": 1}}, Line.evaluate
-    monkeypatch.setattr(Line, "evaluate", lambda *arguments: replace(original(*arguments), confusion=counts))
-    train(Line, options(tmp_path / "a", max_steps=2))
+    assert "(curves.png)\n\n![Confusion matrix](confusion.png)\n\n## Results" in card
     assert json.loads((tmp_path / "a/results.json").read_text())["confusion"] == counts
-    assert "(curves.png)\n\n![Confusion matrix](confusion.png)\n\n## Results" in (tmp_path / "a/README.md").read_text()
     assert (tmp_path / "a/confusion.png").read_bytes() == confusion_matrix(counts)
 
 

@@ -95,30 +95,23 @@ def ending(code, words=None):
     return launch._Worker(Ending(code), ear)
 
 
+KEPT = "the last checkpoint is kept, and the same command goes on from there"
+
+
 @pytest.mark.parametrize(
-    ("codes", "words"),
+    ("ends", "kind", "words"),
     [
-        (
-            [-9],
-            "process 1 of 2 ended with code -9; the last checkpoint is kept, and the same command goes on from there",
-        ),
-        ([3, 1], "process 2 of 3 ended with code 1; the last"),
-        (
-            [3],
-            "another process cannot be reached; the last checkpoint is kept, and the same command goes on from there",
-        ),
-        ([0], "another process cannot be reached; the last"),
+        ([(-9, None)], SaccadeError, f"process 1 of 2 ended with code -9; {KEPT}"),
+        ([(3, None), (1, None)], SaccadeError, f"process 2 of 3 ended with code 1; {KEPT}"),
+        ([(3, None)], SaccadeError, f"another process cannot be reached; {KEPT}"),
+        ([(0, None)], SaccadeError, f"another process cannot be reached; {KEPT}"),
+        ([(1, "a.txt: No such file")], SaccadeError, "process 1 of 2 ended (a.txt: No such file)"),
+        ([(1, "x"), (130, None)], KeyboardInterrupt, ""),
     ],
 )
-def test_the_one_to_blame_is_waited_for_and_named(codes, words):
-    cause = launch._cause([ending(code) for code in codes], 1)
-    assert isinstance(cause, SaccadeError) and str(cause).startswith(words)
-
-
-def test_last_words_are_passed_on_and_interruption_is_one():
-    cause = launch._cause([ending(1, "a.txt: No such file or directory")], 1)
-    assert str(cause) == "process 1 of 2 ended (a.txt: No such file or directory)"
-    assert isinstance(launch._cause([ending(1, "x"), ending(130)], 1), KeyboardInterrupt)
+def test_the_one_to_blame_is_waited_for_and_named(ends, kind, words):
+    cause = launch._cause([ending(code, error) for code, error in ends], 1)
+    assert isinstance(cause, kind) and str(cause) == words
 
 
 @pytest.mark.slow

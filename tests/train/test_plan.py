@@ -54,12 +54,22 @@ def test_where_recipe_fits_it_stays_as_it_is_and_ends_run():
 
 @pytest.mark.parametrize(
     ("given", "value"),
-    [("warmup_steps", 700), ("validation_steps", 7), ("checkpoint_steps", 9), ("validation_examples", 50)],
+    [
+        *[("warmup_steps", 700), ("validation_steps", 7), ("checkpoint_steps", 9), ("validation_examples", 50)],
+        ("schedule_steps", 9000),
+    ],
 )
 def test_what_is_given_stays_as_it_is_given(given, value):
     plan, chosen = planned(12, given=(given, "max_minutes"), **{given: value})
     assert getattr(chosen, given) == value and given not in plan.options
-    assert chosen.schedule_steps == max(plan.steps, 701 if given == "warmup_steps" else 0)
+    horizon = {"warmup_steps": max(plan.steps, 701), "schedule_steps": 9000}.get(given, plan.steps)
+    assert chosen.schedule_steps == horizon
+    assert given != "schedule_steps" or (chosen.warmup_steps, chosen.max_steps) == (400, None)
+
+
+def test_a_rate_that_falls_to_nothing_ends_the_run():
+    plan, chosen = planned(12, final_rate=0.0)
+    assert chosen.max_steps == chosen.schedule_steps == plan.steps
 
 
 def test_validations_that_are_given_count_as_often_as_they_are():
@@ -68,16 +78,6 @@ def test_validations_that_are_given_count_as_often_as_they_are():
     assert 720 - 2 * 5.5 <= counted <= 720 and chosen.schedule_steps == plan.steps
     plan, _ = planned(120, given=("validation_steps",), validation_steps=100)
     assert plan.seconds["all"] == 10 + 4400 * 0.5 + 44 * 5.0 + 10 and "after about 40:40" in sentence(plan)
-
-
-def test_a_horizon_that_is_given_keeps_its_warmup_too():
-    _, chosen = planned(12, given=("schedule_steps",), schedule_steps=9000)
-    assert (chosen.schedule_steps, chosen.warmup_steps, chosen.max_steps) == (9000, 400, None)
-
-
-def test_a_rate_that_falls_to_nothing_ends_the_run():
-    plan, chosen = planned(12, final_rate=0.0)
-    assert chosen.max_steps == chosen.schedule_steps == plan.steps
 
 
 def test_slow_validations_leave_time_to_train():
@@ -142,12 +142,12 @@ def test_planning_leaves_no_trace_in_what_is_learned(tmp_path):
     assert equal(tmp_path / "b", tmp_path / "c")
 
 
-def sized(folder, **changed):
+def sized(folder, smaller=None, **changed):
     """Train for some minutes, of whose recipe hardly a step fits; a smaller one has narrower points."""
     falling = {"schedule": "linear", "schedule_steps": 10**7, "final_rate": 0.1}
     last = Suited({"width": 2, "scale": 3.0, "warmup_steps": 10**4, **falling}, "the recipe for tiny points")
     less = Suited({"width": 3, "warmup_steps": 10**4, **falling}, "the recipe for small points", None, last)
-    usual = Suited({"width": 4, **falling}, "many points", None, less)
+    usual = Suited({"width": 4, **falling}, "many points", None, smaller or less)
     named = {"max_minutes": 1e-3, "run": str(folder), "validation_steps": 7, "device": "cpu", **changed}
     given = {"max_minutes", "validation_steps", "device", "run", *changed}
     return train(Line, options(**{"max_steps": None, **falling, **named}), suited=usual, given=given)
@@ -179,24 +179,17 @@ def test_given_options_stay_in_a_smaller_recipe(tmp_path, capsys):
     capsys.readouterr()
     sized(tmp_path / "b", schedule_steps=100, max_steps=10)  # steps of its own: nothing is planned
     assert capsys.readouterr().err.splitlines()[0] == "many points"
-
-
-def test_a_smaller_recipe_against_given_options_is_left(tmp_path, capsys):
-    falling = {"schedule": "linear", "schedule_steps": 10**7, "final_rate": 0.1}
-    less = Suited({"width": 3, **falling, "schedule_steps": 10**3}, "the recipe for small points")
-    named = {"max_minutes": 1e-3, "run": str(tmp_path / "a"), "warmup_steps": 10**4}
-    chosen = options(**{"max_steps": None, **falling, **named})
-    train(Line, chosen, suited=Suited({**falling}, "many points", None, less), given=set(named))
-    told = capsys.readouterr().err
-    assert "the recipe for small points, but does not go with what is given (--schedule-steps: expected" in told
-    assert Run.open(tmp_path / "a").config["options"]["width"] == 4
+    less = Suited({"width": 3, "schedule": "linear", "schedule_steps": 10**3, "final_rate": 0.1}, "fewer points")
+    sized(tmp_path / "c", less, warmup_steps=10**4)
+    assert "fewer points, but does not go with what is given (--schedule-steps: expected" in capsys.readouterr().err
+    assert Run.open(tmp_path / "c").config["options"]["width"] == 4
 
 
 class Measured:
     """A task whose evaluation takes so long, by a clock of its own: for each batch, and for each example."""
 
-    def __init__(self, batch, example, ratio, now):
-        self.batch, self.each, self.ratio, self.now, self.asked = batch, example, ratio, now, []
+    def __init__(self, batch, example, ratio, length, now):
+        self.batch, self.each, self.ratio, self.length, self.now, self.asked = batch, example, ratio, length, now, []
         self.data = self
 
     def size(self, split):
@@ -205,39 +198,25 @@ class Measured:
     def evaluate(self, model, split, limit=None, request=None):
         self.asked.append(limit)
         self.now[0] += (self.batch * -(-limit // 100) + self.each * limit) * self.ratio
-        return Evaluation({}, {}, limit, 0, 0.0, self.ratio)
+        return Evaluation({}, {}, limit, 0, 0.0, self.length)
 
 
-@pytest.fixture
-def now(monkeypatch):
-    clock = [0.0]
-    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
-    return clock
-
-
-@pytest.mark.parametrize("ratio", [1.0, 4.0])
-def test_writing_beyond_the_length_is_not_counted(now, ratio):
-    task = Measured(0.0, 0.01, ratio, now)
-    assert example_seconds(task, torch.nn.Identity(), Options(), 3.0) == pytest.approx(0.01)
-    assert now[0] < 10
-
-
-class Listener(Measured):
-    """One whose time goes into reading, and that writes next to nothing yet."""
-
-    def evaluate(self, model, split, limit=None, request=None):
-        return replace(super().evaluate(model, split, limit, request), length_ratio=0.1)
-
-
-def test_writing_too_little_is_not_reading_little(now):
-    task = Listener(0.0, 0.01, 1.0, now)
-    assert example_seconds(task, torch.nn.Identity(), Options(), 3.0) == pytest.approx(0.01)
-
-
-def test_what_a_batch_takes_whatever_is_in_it_is_shared_by_many(now):
-    task = Measured(1.0, 0.01, 1.0, now)
-    found = example_seconds(task, torch.nn.Identity(), Options(), 0.5)
-    assert task.asked == [1, 1, 8] and 0.01 < found < 0.03  # not the 0.135 of eight examples
+@pytest.mark.parametrize(
+    ("batch", "ratio", "length", "seconds", "expected"),
+    [
+        (0.0, 1.0, 1.0, 3.0, 0.01),
+        (0.0, 4.0, 4.0, 3.0, 0.01),  # writing beyond the length is not counted
+        (0.0, 1.0, 0.1, 3.0, 0.01),  # writing too little is not reading little
+        (1.0, 1.0, 1.0, 0.5, 0.02),  # a batch's constant time is shared by many: not the 0.135 of eight examples
+    ],
+)
+def test_time_of_an_example_is_that_of_a_trained_model(monkeypatch, batch, ratio, length, seconds, expected):
+    now = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    task = Measured(batch, 0.01, ratio, length, now)
+    measured = example_seconds(task, torch.nn.Identity(), Options(), seconds)
+    assert measured == pytest.approx(expected, rel=0.5 if batch else 1e-6) and now[0] < 10
+    assert not batch or task.asked == [1, 1, 8]
 
 
 def test_timing_steps_leaves_model_and_the_generators_alone():

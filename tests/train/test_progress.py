@@ -1,4 +1,5 @@
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,22 +22,33 @@ def test_on_a_terminal_there_is_one_line_of_progress(capsys, monkeypatch):
     with Bar(10, 2) as bar:
         bar.update(5, "loss 1.0000  exact match 0.5000  900 tokens/s")
         bar.note("step 5: [fine] \x1b]0;title\x9b")
-    out, err = capsys.readouterr()
-    assert out == "" and "step 5 of 10" in err and "900 tokens/s" in err and "step 5: [fine] \\x1b]0;title\\x9b" in err
-
-
-def test_where_steps_are_no_limit_there_is_no_total(capsys, monkeypatch):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setenv("TERM", "xterm")
     with Bar(None, 0) as bar:
-        bar.update(5, "loss 1.0000")
-    assert "step 5 " in capsys.readouterr().err
+        bar.update(7, "loss 1.0000")
+    out, err = capsys.readouterr()
+    assert (
+        "step 7 " in err
+        and "step 7 of" not in err
+        and out == ""
+        and "step 5 of 10" in err
+        and "900 tokens/s" in err
+        and "step 5: [fine] \\x1b]0;title\\x9b" in err
+    )
 
 
-def test_a_bar_that_nobody_sees_is_no_reason_to_stop(monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("TERM", "xterm")
-    with unread() as stream:
+@contextmanager
+def full():
+    """A stream onto a device that is always full."""
+    with Path("/dev/full").open("w", buffering=1) as stream:
+        yield stream
+
+
+@pytest.mark.parametrize("broken", [unread, full])
+def test_a_bar_that_nobody_sees_is_no_reason_to_stop(monkeypatch, broken):
+    if broken is full and not Path("/dev/full").exists():
+        pytest.skip("no device that is always full")
+    for name, setting in {"FORCE_COLOR": "1", "TERM": "xterm"}.items():
+        monkeypatch.setenv(name, setting)
+    with broken() as stream:
         monkeypatch.setattr(sys, "stderr", stream)
         with Bar(10, 0) as bar:
             bar.update(5, "loss 1.0")
@@ -63,14 +75,3 @@ def test_a_long_wait_is_a_line_and_on_a_terminal_a_bar(capsys, monkeypatch):
     with waiting("measuring", 80.0):
         pass
     assert "measuring, about 1:20" in capsys.readouterr().err
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-def test_a_bar_on_a_full_disk_is_no_reason_to_stop(monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("TERM", "xterm")
-    with Path("/dev/full").open("w", buffering=1) as full:
-        monkeypatch.setattr(sys, "stderr", full)
-        with Bar(10, 0) as bar:
-            bar.update(5, "loss 1.0")
-            bar.note("step 5")

@@ -66,19 +66,22 @@ def test_a_path_beside_you_comes_before_built_in_data(task, tmp_path, monkeypatc
     assert capsys.readouterr().err == ""
 
 
-@every(("units", "precision"), [("", "32"), ("_is_avx512_bf16_supported", "bf16"), ("_is_amx_tile_supported", "bf16")])
-def test_a_recipe_has_bf16_where_a_processor_multiplies_it(units, precision, monkeypatch):
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+@every(
+    ("unit", "precision"),
+    [
+        ("", "32"),
+        ("_is_avx512_bf16_supported", "bf16"),
+        ("_is_amx_tile_supported", "bf16"),
+        ("no gpu", "32"),
+        ("gpu", "bf16"),
+    ],
+)
+def test_a_recipe_has_bf16_where_a_processor_or_a_gpu_multiplies_it(unit, precision, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: "gpu" in unit)
+    monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda including_emulation: unit == "gpu")
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
     for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
-        monkeypatch.setattr(f"torch.cpu.{name}", lambda name=name: name == units, raising=False)
-    assert recipe(load_task("classify-image"), "cnn", "a/folder")["precision"] == precision
-
-
-@every(("able", "precision"), [(False, "32"), (True, "bf16")])
-def test_a_recipe_has_bf16_where_a_gpu_multiplies_it(able, precision, monkeypatch):
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda including_emulation: able)
+        monkeypatch.setattr(f"torch.cpu.{name}", lambda name=name: name == unit, raising=False)
     assert recipe(load_task("classify-image"), "cnn", "a/folder")["precision"] == precision
 
 
@@ -115,6 +118,12 @@ def options_of(run):
     return Run.open(run).config["options"]
 
 
+def write_config(run, **options):
+    """Change options in a config.json."""
+    config = json.loads((run / "config.json").read_text())
+    (run / "config.json").write_text(json.dumps({**config, "options": {**config["options"], **options}}))
+
+
 def test_the_recipe_follows_from_the_data_with_a_reason(made, capsys):
     assert capsys.readouterr().err.splitlines()[0] == "300 points: a width of 5"
     assert Opened.opened == ["300-points"]  # once
@@ -144,10 +153,7 @@ def test_a_run_goes_on_by_its_own_recipe_and_reads_nothing_for_it(made, capsys):
 
 
 def test_a_run_goes_on_by_its_own_options(made, capsys):
-    path = made / "config.json"
-    config = json.loads(path.read_text())
-    config["options"] |= {"learning_rate": 0.5, "warmup_steps": 7, "validation_steps": 2}
-    path.write_text(json.dumps(config))
+    write_config(made, learning_rate=0.5, warmup_steps=7, validation_steps=2)
     (made / "checkpoints").rename(made / "elsewhere")
     (made / "results.json").unlink()
     words = ["train", "opened", "--data", "300-points", "--run", str(made), "--device", "cpu"]
@@ -163,9 +169,7 @@ def test_a_resumed_run_keeps_its_budget_but_not_its_place(made):
     again = suit(Opened, "linear", "300-points", {"run": str(made)})
     assert (again.options["max_steps"], again.options["width"], again.reason) == (4, 5, "")
     assert not again.options.keys() & {"run", "device", "threads", "resume", "data"}
-    path = made / "config.json"
-    config = json.loads(path.read_text())
-    path.write_text(json.dumps({**config, "options": {"max_steps": "many"}}))
+    write_config(made, max_steps="many")
     with pytest.raises(RunError, match="config.json: --max-steps: expected int | None, got 'many'"):
         suit(Opened, "linear", "300-points", {"run": str(made)})
 

@@ -65,27 +65,33 @@ def test_what_is_no_run_is_said_so(tmp_path, content, words):
         Run.open(tmp_path / "nowhere")
 
 
-def test_a_difference_is_named_with_both_values(tmp_path):
-    run = create(tmp_path / "a")
+@every(
+    ("task", "changed", "words"),
+    [
+        ("line", {"seed": 2}, "made with --seed 1, not 2; give another --run, or --no-resume"),
+        ("other", {"seed": 1}, "made with task line, not other"),
+        ("line", {"hidden_dim": 4}, "--hidden-dim None, not 4"),
+    ],
+)
+def test_a_difference_is_named_with_both_values(tmp_path, task, changed, words):
+    run = Run(tmp_path, CONFIG)
     run.refuse_difference("line", {"seed": 1})
-    with pytest.raises(RunError, match="made with --seed 1, not 2; give another --run, or --no-resume"):
-        run.refuse_difference("line", {"seed": 2})
-    with pytest.raises(RunError, match="made with task line, not other"):
-        run.refuse_difference("other", {"seed": 1})
-    with pytest.raises(RunError, match="--hidden-dim None, not 4"):
-        run.refuse_difference("line", {"hidden_dim": 4})
+    with pytest.raises(RunError, match=words):
+        run.refuse_difference(task, changed)
 
 
-def test_options_of_another_version_are_named(tmp_path):
-    run = create(tmp_path / "a")
-    assert run.options(Options) == Options(seed=1, model="linear")
-    config = {**CONFIG, "options": {"colour": "red"}}
-    with pytest.raises(RunError, match="no option colour"):
-        Run(run.folder, config).options(Options)
-    with pytest.raises(RunError, match="--max-steps"):
-        Run(run.folder, {**CONFIG, "options": {"max_steps": -1}}).options(Options)
-    with pytest.raises(RunError, match="--seed: expected int, got 'one'"):
-        Run(run.folder, {**CONFIG, "options": {"seed": "one"}}).options(Options)
+@every(
+    ("changed", "words"),
+    [
+        ({"colour": "red"}, "no option colour"),
+        ({"max_steps": -1}, "--max-steps"),
+        ({"seed": "one"}, "--seed: expected int, got 'one'"),
+    ],
+)
+def test_options_of_another_version_are_named(tmp_path, changed, words):
+    assert Run(tmp_path, CONFIG).options(Options) == Options(seed=1, model="linear")
+    with pytest.raises(RunError, match=words):
+        Run(tmp_path, {**CONFIG, "options": changed}).options(Options)
 
 
 def test_weights_are_the_final_ones_or_those_of_the_newest_checkpoint(tmp_path):
@@ -250,8 +256,12 @@ def test_what_the_task_saved_is_what_it_wrote(tmp_path):
         Run.open(run.folder).check_files()
 
 
-def test_damaged_weights_are_refused(tmp_path):
+def test_damaged_weights_and_those_of_another_run_are_refused(tmp_path):
     run = create(tmp_path / "a")
+    save(run.checkpoints, Checkpoint(3, {"w": torch.ones(2)}, {}, {"origin": "theirs"}))
+    with pytest.raises(RunError, match=r"checkpoints: expected the weights of this run, got those of another one"):
+        run.weights("mine")
+    assert run.weights("theirs")["w"].tolist() == [1.0, 1.0]
     path = run.folder / "model.safetensors"
     run.save_weights({"w": torch.arange(1.0, 500.0)}, 5, "mine")
     whole = path.read_bytes()
@@ -265,14 +275,6 @@ def test_damaged_weights_are_refused(tmp_path):
     run.save_weights({"w": torch.tensor([1.0, float("nan")])}, 5, "mine")
     with pytest.raises(RunError, match=r"model.safetensors: the weights w are not finite"):
         run.weights("mine")
-
-
-def test_a_checkpoint_of_another_run_is_no_model(tmp_path):
-    run = create(tmp_path / "a")
-    save(run.checkpoints, Checkpoint(3, {"w": torch.ones(2)}, {}, {"origin": "theirs"}))
-    with pytest.raises(RunError, match=r"checkpoints: expected the weights of this run, got those of another one"):
-        run.weights("mine")
-    assert run.weights("theirs")["w"].tolist() == [1.0, 1.0]
 
 
 def test_results_that_are_no_results_are_none(tmp_path):
