@@ -150,7 +150,7 @@ def test_a_line_of_another_form_is_one_line(name, line, message):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(("name", "longest"), [("copy", 0), ("recall", 1), ("n-grams", 5), ("sort", 10**6)])
+@pytest.mark.parametrize(("name", "longest"), [("copy", 0), ("copy", 1667), ("recall", 1), ("n-grams", 5)])
 def test_a_longest_that_cannot_be_is_refused(name, longest):
     with pytest.raises(ArgumentError, match=f"--longest: expected a number from {PROBLEMS[name].least} to "):
         PROBLEMS[name](longest)
@@ -160,8 +160,6 @@ def test_beyond_the_longest_training_example_is_a_line(problem):
     longest = type(problem)(problem.most)
     question = longest.draw(dice(), max(longest.beyond("test").values()))
     assert len(longest.parse(longest.write(question)).vectors) == len(question.vectors)
-    with pytest.raises(ArgumentError, match=f"--longest: .* to {problem.most}, got {problem.most + 1}"):
-        type(problem)(problem.most + 1).check()
 
 
 def test_how_much_is_to_be_remembered_is_known():

@@ -8,7 +8,7 @@ from saccade._system.files import write_json
 from saccade.cli import main
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.memorize import MEMORIZE, answer, problem
-from saccade.tasks.memorize.problems import PROBLEMS, Copy
+from saccade.tasks.memorize.problems import PROBLEMS
 from saccade.tasks.memorize.symbols import Symbols
 from saccade.tasks.memorize.task import Sequences
 from tiers import every, rest_slow
@@ -161,7 +161,6 @@ def test_cells_are_for_memories(tmp_path):
 
 LANGUAGES = [
     *(problem() for problem in PROBLEMS.values()),
-    Copy(2000),  # too long to measure something longer, but not to answer
     Symbols(("a", "b"), ("b", "c"), story=False, longest=2),
     Symbols(("a", "b"), ("b",), story=True, longest=1, width=3),
 ]

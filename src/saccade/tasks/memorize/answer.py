@@ -9,13 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from saccade import look
-from saccade.look import Band, sequential_jacobian, shares
+from saccade.look import Band, shares
 from saccade.look._figure import rounded
 from saccade.look._files import file_name
-from saccade.look._jacobian import returning
 from saccade.models.memorizer import Memorizer
 from saccade.models.memory_network import MemoryNetwork
 from saccade.models.padded import Padded
+from saccade.tasks import looking
 from saccade.tasks.answered import Answered
 from saccade.tasks.batches import in_batches
 from saccade.tasks.looking import JACOBIAN, MOVED, By
@@ -151,27 +151,11 @@ def _answer(
 
 
 def jacobian(model: Memorizer, episode: Episode) -> Tensor:
-    r"""Return the sensitivity of the logits at each answering step to the input at each step.
+    """Return the Jacobian norm of the logits at each answering step by each input, `(asked, length)`."""
+    source, _, asked = pad([episode]).to(next(model.parameters()).device)
 
-    .. math:: J_{ts} = \lVert \partial y_t / \partial E x_s \rVert_F
+    def logits(copies: Padded) -> Tensor:
+        features = model.features(model.read(copies))
+        return model.output(features[:, asked[0].clone()])  # type: ignore[no-any-return]
 
-    Args:
-        model: in evaluation mode.
-        episode: the sequence.
-
-    Returns:
-        `(asked, length)`, in float64 on the CPU.
-    """
-    with torch.inference_mode(mode=False), torch.no_grad():  # answers are computed in inference mode
-        batch = pad([episode]).to(next(model.parameters()).device)
-        values, lengths = batch.source
-        vectors = model.embedding(values)[0]
-
-    def logits_of_copies(moved: Tensor) -> Tensor:
-        copies = Padded(values.expand(len(moved), *values.shape[1:]), lengths.expand(len(moved)))
-        with returning(model.embedding, moved):
-            read = model.read(copies)
-        logits: Tensor = model.output(model.features(read)[:, batch.asked[0]])
-        return logits
-
-    return sequential_jacobian(logits_of_copies, vectors).cpu()
+    return looking.jacobian(model.embedding, source, logits)

@@ -76,12 +76,11 @@ def learn(data: Dataset[Item], *, sentences: bool = False) -> Language:
         sentences: read stories a sentence per step.
 
     Raises:
-        ArgumentError: if the data are no stories, or the problem is too large.
+        ArgumentError: if sentences are requested of other data than stories.
     """
     if sentences and not isinstance(data, Stories):
         raise ArgumentError("--sentences: expected only with stories (bAbI's files), got other data; leave it out")
     if isinstance(data, Problem):
-        data.check()
         return data
     items = (data.example("train", index) for index in range(data.size("train") or 0))
     return Symbols.learn(items, story=isinstance(data, Stories), sentences=sentences)
