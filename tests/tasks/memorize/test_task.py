@@ -140,6 +140,7 @@ def test_a_memory_has_more_cells_where_it_is_asked_to(tmp_path, capsys):
         ({"cells": 2}, "--cells: expected at least 3, one for each vector of --longest, got 2"),
         ({"least_cells": 2}, "--least-cells: expected at least 3, one for each vector of --longest, got 2"),
         ({"longest": 0}, "--longest: expected a number from 1 to 1666, got 0"),
+        ({"sentences": True}, "--sentences: expected only with stories"),
         ({"batch_size": 0}, "--batch-size: expected a number from 1"),
         ({"data": "copie", "longest": None}, "no data set copie, .*; did you mean copy?"),
         ({"test_split": "a"}, "--test-split: expected none for copy"),

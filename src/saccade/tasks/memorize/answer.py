@@ -23,7 +23,7 @@ from saccade.tasks.memorize.data import Language
 from saccade.tasks.memorize.episode import Episode, pad
 from saccade.train.task import Form
 
-__all__ = ["Asked", "MemoryAnswer", "answers", "logits_of", "memories"]
+__all__ = ["Asked", "MemoryAnswer", "described", "logits_of", "memories"]
 
 _TITLE = 40  # characters of a question in a title
 _STEPS = 20_000  # of the sequences of a batch, padding included
@@ -110,25 +110,22 @@ def memories(model: nn.Module) -> list[MemoryNetwork]:
     return [module for module in model.modules() if isinstance(module, MemoryNetwork)]
 
 
-def answers(
-    model: Memorizer, inputs: Sequence[Any], language: Language, count: int, form: Form, by: By | None = None
-) -> list[MemoryAnswer]:
-    """Answer questions. Blank lines and lines that could not be read have blank answers."""
-    episodes = [getattr(question, "episode", None) for question in inputs]
-    logits = iter(logits_of(model, [episode for episode in episodes if episode is not None]))
-    return [
-        MemoryAnswer(None, [], count)
-        if episode is None
-        else _answer(model, question, next(logits), language, count, form, by)
-        for question, episode in zip(inputs, episodes, strict=True)
-    ]
-
-
-def _answer(
-    model: Memorizer, asked: Any, logits: Tensor, language: Language, count: int, form: Form, by: By | None
+def described(
+    model: Memorizer, asked: Asked, logits: Tensor, language: Language, count: int, form: Form, by: By | None
 ) -> MemoryAnswer:
+    """Return the answer to a question.
+
+    Args:
+        model: in evaluation mode.
+        asked: the question, which is not blank.
+        logits: at its answering steps.
+        language: of questions and answers.
+        count: number of answers.
+        form: parts of the answer that are needed.
+        by: kind of the picture.
+    """
     answer = MemoryAnswer(asked, language.said(logits, count), count)
-    if form == "lines":
+    if form == "lines" or asked.episode is None:
         return answer
     steps = language.labels(asked.text, answer.texts[0])
     episode = Episode(*(part[: len(steps) or None] for part in asked.episode))  # without steps behind the end
