@@ -1,11 +1,18 @@
 """Options of pictures of a sequence: attention, or gradients."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from saccade.errors import ArgumentError
+import torch
+from torch import Tensor, nn
 
-__all__ = ["JACOBIAN", "MOVED", "By", "LookRequest"]
+from saccade.errors import ArgumentError
+from saccade.look import sequential_jacobian
+from saccade.look._jacobian import returning
+from saccade.models.padded import Padded
+
+__all__ = ["JACOBIAN", "MOVED", "By", "LookRequest", "jacobian"]
 
 By = Literal["attention", "jacobian"]
 JACOBIAN = "Sequential Jacobian, shares of each row"
@@ -37,3 +44,40 @@ class LookRequest:
         """
         if self.by == "attention" and not attends:
             raise ArgumentError("--by: expected jacobian of a model that does not attend, got attention")
+
+
+def jacobian(
+    embedding: nn.Module, source: Padded, run: Callable[[Padded], Tensor], weight: Tensor | None = None
+) -> Tensor:
+    r"""Return the Jacobian norm of each output by each embedding of a source.
+
+    .. math:: J_{ts} = \lVert \partial y_t / \partial E x_s \rVert_F, \qquad y_t = W f_t
+
+    Args:
+        embedding: E, which `run` calls on the source before any other input.
+        source: of one row.
+        run: from copies of the source to f, `(copies, T, features)`. It may not keep tensors of inference mode.
+        weight: W, or None for the identity.
+
+    Returns:
+        `(T, S)`, in float64 on the CPU.
+
+    Source:
+        Graves 2012, "Supervised Sequence Labelling with Recurrent Neural Networks", chapter 3.
+
+    Example:
+        >>> embedding = nn.Embedding.from_pretrained(torch.eye(3))
+        >>> source = Padded(torch.tensor([[0, 2]]), torch.tensor([2]))
+        >>> jacobian(embedding, source, lambda copies: 3 * embedding(copies.values).cumsum(1))
+        tensor([[5.1962, 0.0000],
+                [5.1962, 5.1962]], dtype=torch.float64)
+    """
+    with torch.inference_mode(mode=False), torch.no_grad():  # answers are computed in inference mode
+        source = Padded(*(part.clone() for part in source))
+        vectors = embedding(source.values)[0]
+
+    def moved(vectors: Tensor) -> Tensor:
+        with returning(embedding, vectors):
+            return run(Padded(*(part.expand(len(vectors), *part.shape[1:]) for part in source)))
+
+    return sequential_jacobian(moved, vectors, weight).cpu()

@@ -1,7 +1,7 @@
 import pytest
 
 from saccade.errors import ArgumentError
-from saccade.tasks.memorize.data import learn, open_corpus
+from saccade.tasks.memorize.data import open_corpus
 
 PAIRS = [(f"a{n} b", f"b a{n}") for n in range(60)]
 
@@ -43,7 +43,5 @@ def test_a_row_without_two_sides_is_named(row):
 def test_options_of_other_data_are_refused():
     with pytest.raises(ArgumentError, match="--longest: expected only with built-in data"):
         open_corpus("objects", 3, PAIRS)
-    with pytest.raises(ArgumentError, match="--sentences: expected only with stories"):
-        learn(open_corpus("copy"), sentences=True)
     with pytest.raises(ArgumentError, match="--longest: expected a number from 1 to 1666, got 2000"):
-        learn(open_corpus("copy", 2000))
+        open_corpus("copy", 2000)

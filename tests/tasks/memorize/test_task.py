@@ -8,7 +8,7 @@ from saccade._system.files import write_json
 from saccade.cli import main
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.memorize import MEMORIZE, answer, problem
-from saccade.tasks.memorize.problems import PROBLEMS, Copy
+from saccade.tasks.memorize.problems import PROBLEMS
 from saccade.tasks.memorize.symbols import Symbols
 from saccade.tasks.memorize.task import Sequences
 from tiers import every, rest_slow
@@ -140,6 +140,7 @@ def test_a_memory_has_more_cells_where_it_is_asked_to(tmp_path, capsys):
         ({"cells": 2}, "--cells: expected at least 3, one for each vector of --longest, got 2"),
         ({"least_cells": 2}, "--least-cells: expected at least 3, one for each vector of --longest, got 2"),
         ({"longest": 0}, "--longest: expected a number from 1 to 1666, got 0"),
+        ({"sentences": True}, "--sentences: expected only with stories"),
         ({"batch_size": 0}, "--batch-size: expected a number from 1"),
         ({"data": "copie", "longest": None}, "no data set copie, .*; did you mean copy?"),
         ({"test_split": "a"}, "--test-split: expected none for copy"),
@@ -161,7 +162,6 @@ def test_cells_are_for_memories(tmp_path):
 
 LANGUAGES = [
     *(problem() for problem in PROBLEMS.values()),
-    Copy(2000),  # too long to measure something longer, but not to answer
     Symbols(("a", "b"), ("b", "c"), story=False, longest=2),
     Symbols(("a", "b"), ("b",), story=True, longest=1, width=3),
 ]

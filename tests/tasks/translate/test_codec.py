@@ -92,11 +92,6 @@ def test_longest_target_is_the_longest_that_is_trained_on():
     assert (learned.longest, note) == (100, "")
 
 
-def test_nothing_to_train_on_is_refused():
-    with pytest.raises(ArgumentError, match="--max-length: each training pair has a side of more than 4 tokens"):
-        Pairs.fit(Few(), options(max_length=4))
-
-
 @pytest.mark.parametrize("kind", ["bpe", "characters", "words"])
 def test_what_is_saved_is_read_back(tmp_path, kind):
     learned, _ = Pairs.fit(Few(), options(tokenizer=kind))

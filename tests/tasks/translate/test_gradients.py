@@ -46,13 +46,14 @@ def test_what_mattered_is_the_gradient_by_each_word(joint):
     assert not model.source_embedding._forward_hooks
 
 
-@pytest.mark.parametrize(("source", "target"), [([], []), ([4], []), ([], [5, 6])])
-def test_rows_are_shares_whatever_is_empty(source, target):
-    model = EncoderDecoder(13, 13, SIZES).eval()
-    with torch.inference_mode():  # as whoever answers has it
-        found = influence(model, source, target)
-    assert found.shape == (len(target) + 1, len(source) + 1)
-    torch.testing.assert_close(found.sum(-1), torch.ones(len(target) + 1), atol=1e-4, rtol=0)
+@every(("source", "target"), [([], []), ([4], []), ([], [5, 6])])
+@every("name", MODELS)
+def test_each_token_and_its_end_has_a_row_whatever_is_empty(name, source, target):
+    model, shape = MODELS[name]().eval(), (len(target) + 1, len(source) + 1)
+    with torch.inference_mode():  # as in answers
+        shares = influence(model, source, target)
+        assert shares.shape == shape == jacobian(model, source, target).shape
+    torch.testing.assert_close(shares.sum(-1), torch.ones(len(target) + 1), atol=1e-4, rtol=0)
 
 
 def test_recurrent_layers_run_without_cudnn_in_evaluation():
@@ -92,9 +93,3 @@ def test_the_jacobian_is_what_differences_of_logits_say(name):
     with torch.inference_mode():
         found = jacobian(model, source, target)
     torch.testing.assert_close(found, squares.sqrt(), rtol=1e-6, atol=1e-8)
-
-
-@every(("source", "target"), [([], []), ([4], []), ([], [5, 6])])
-@every("name", MODELS)
-def test_the_jacobian_has_a_row_for_each_token_and_its_end(name, source, target):
-    assert jacobian(MODELS[name]().eval(), source, target).shape == (len(target) + 1, len(source) + 1)

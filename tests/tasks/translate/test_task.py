@@ -78,22 +78,8 @@ def test_what_means_something_is_taken(task, words):
     task.check(task.build().eval(), Request(**words))
 
 
-def trained(task, name="runs/b"):
-    return SimpleNamespace(task=task, model=task.build(), run=SimpleNamespace(folder=Path(name)))
-
-
-def test_runs_of_other_tokens_are_no_ensemble():
-    task, joint = task_of(), task_of(tokenizer="bpe")
-    words = task.codec
-    for changed, side in ((replace(words, source=Characters("a")), "source"), (replace(words, target=PAIRS), "target")):
-        other, size = replace(task, codec=changed), len(getattr(changed, side))
-        expected = f"--ensemble runs/b: expected the {side} tokenizer of RUN, got another, of {size} tokens"
-        with pytest.raises(ArgumentError, match=expected):
-            task.join(task.build(), [trained(task), trained(other)])
-    with pytest.raises(ArgumentError, match="source tokenizer"):
-        joint.join(joint.build(), [trained(task)])
-    with pytest.raises(ArgumentError, match="expected a run of translate, got one of sing"):
-        task.join(task.build(), [trained(SimpleNamespace(name="sing", build=task.build))])
+def trained(task):
+    return SimpleNamespace(task=task, model=task.build(), run=SimpleNamespace(folder=Path("runs/b")))
 
 
 def test_an_ensemble_takes_what_every_member_takes():
@@ -177,16 +163,9 @@ def test_a_right_translation_of_decomposed_texts_is_right(tokenizer, tmp_path):
     assert words.encode("cafe\u0301") == words.encode("caf\u00e9") and UNKNOWN not in words.encode("cafe\u0301")
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """A run of a corpus of one's own, and the corpus; both may be moved, and are."""
-    place = tmp_path_factory.mktemp("translate")
-    data = corpus(place / "corpus")
-    return runs.train("translate", data=data, run=place / "run", **SMALL, **SIDES), data
-
-
-def test_a_corpus_is_known_by_contents_and_direction(run, capsys):
-    trained, data = run
+def test_a_corpus_is_known_by_contents_and_direction(tmp_path, capsys):
+    data = corpus(tmp_path / "corpus")
+    trained = runs.train("translate", data=data, run=tmp_path / "run", **SMALL, **SIDES)
     words = trained.task.codec
     assert words.joint and words.source.decode(words.source.encode("satz 3")) == "satz 3"
     moved = data.rename(data.with_name("moved"))

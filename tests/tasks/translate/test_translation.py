@@ -100,28 +100,6 @@ def test_strange_lines_are_answered_in_place(trained):
     assert found[-1:] == lines_of(trained, LINES[:1]) and all("\n" not in text for [text] in found)
 
 
-def test_samples_follow_from_the_seed_and_the_line_alone(trained):
-    drawn, lines = {"sample": True, "temperature": 1.5}, [*LINES, LINES[0]]
-    together = lines_of(trained, lines, nbest=3, **drawn)
-    assert together == lines_of(trained, lines, nbest=3, **drawn)
-    assert [outputs[:1] for outputs in together] == lines_of(trained, lines, **drawn)
-    assert len({text for outputs in together for text in outputs}) > 12  # also of the line that is there twice
-    request = Request(nbest=3, **drawn)
-    for number, (line, outputs) in enumerate(zip(lines, together, strict=True), 1):
-        [alone] = trained.task.answer(trained.model, [trained.task.read(line, number)], request)
-        assert alone.lines() == outputs
-    assert lines_of(trained, lines, nbest=3, seed=7, **drawn) != together
-    assert lines_of(trained, lines, nbest=3, seed=trained.task.settings.seed, **drawn) == together
-
-
-def test_the_score_of_a_sample_is_its_log_probability(trained):
-    words = {"sample": True, "temperature": 2.0, "top_p": 0.9, "prefix": "20", "nbest": 3}
-    for answer in ask(trained, TEXTS[:3], "json", **words):
-        for output in answer.outputs:
-            assert output.score == pytest.approx(log_probability(trained, answer.source, output), rel=1e-4)
-            assert output.text.startswith("20") and len(output.weights) == len(output.ids) + 1
-
-
 def test_unknown_tokens_are_what_they_looked_at(trained):
     model = copy.deepcopy(trained.model)
     model.output[1][UNKNOWN] = 9.0
@@ -175,10 +153,3 @@ def test_a_sample_is_a_validation_line_of_its_step(trained):
     assert lines[1] == sample(trained.task, trained.model, 1, 1) and len(set(lines.values())) > 3
     for line in lines.values():
         assert " → " in line and line.endswith(")") and "(expected: " in line and "\n" not in line
-
-
-def test_a_task_uses_its_own_beam_by_default(trained):
-    wide = trained.task.changed(beam_size=4, length_penalty=0.1)
-    [one] = wide.answer(trained.model, [wide.read(LINES[0], 1)], None)
-    [other] = ask(trained, LINES[:1], beam_size=4, length_penalty=0.1)
-    assert one.lines() == other.lines() and one.outputs[0].score == other.outputs[0].score

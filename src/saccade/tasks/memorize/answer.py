@@ -9,13 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from saccade import look
-from saccade.look import Band, sequential_jacobian, shares
+from saccade.look import Band, shares
 from saccade.look._figure import rounded
 from saccade.look._files import file_name
-from saccade.look._jacobian import returning
 from saccade.models.memorizer import Memorizer
 from saccade.models.memory_network import MemoryNetwork
 from saccade.models.padded import Padded
+from saccade.tasks import looking
 from saccade.tasks.answered import Answered
 from saccade.tasks.batches import in_batches
 from saccade.tasks.looking import JACOBIAN, MOVED, By
@@ -23,7 +23,7 @@ from saccade.tasks.memorize.data import Language
 from saccade.tasks.memorize.episode import Episode, pad
 from saccade.train.task import Form
 
-__all__ = ["Asked", "MemoryAnswer", "answers", "logits_of", "memories"]
+__all__ = ["Asked", "MemoryAnswer", "described", "logits_of", "memories"]
 
 _TITLE = 40  # characters of a question in a title
 _STEPS = 20_000  # of the sequences of a batch, padding included
@@ -110,25 +110,22 @@ def memories(model: nn.Module) -> list[MemoryNetwork]:
     return [module for module in model.modules() if isinstance(module, MemoryNetwork)]
 
 
-def answers(
-    model: Memorizer, inputs: Sequence[Any], language: Language, count: int, form: Form, by: By | None = None
-) -> list[MemoryAnswer]:
-    """Answer questions. Blank lines and lines that could not be read have blank answers."""
-    episodes = [getattr(question, "episode", None) for question in inputs]
-    logits = iter(logits_of(model, [episode for episode in episodes if episode is not None]))
-    return [
-        MemoryAnswer(None, [], count)
-        if episode is None
-        else _answer(model, question, next(logits), language, count, form, by)
-        for question, episode in zip(inputs, episodes, strict=True)
-    ]
-
-
-def _answer(
-    model: Memorizer, asked: Any, logits: Tensor, language: Language, count: int, form: Form, by: By | None
+def described(
+    model: Memorizer, asked: Asked, logits: Tensor, language: Language, count: int, form: Form, by: By | None
 ) -> MemoryAnswer:
+    """Return the answer to a question.
+
+    Args:
+        model: in evaluation mode.
+        asked: the question, which is not blank.
+        logits: at its answering steps.
+        language: of questions and answers.
+        count: number of answers.
+        form: parts of the answer that are needed.
+        by: kind of the picture.
+    """
     answer = MemoryAnswer(asked, language.said(logits, count), count)
-    if form == "lines":
+    if form == "lines" or asked.episode is None:
         return answer
     steps = language.labels(asked.text, answer.texts[0])
     episode = Episode(*(part[: len(steps) or None] for part in asked.episode))  # without steps behind the end
@@ -151,27 +148,11 @@ def _answer(
 
 
 def jacobian(model: Memorizer, episode: Episode) -> Tensor:
-    r"""Return the sensitivity of the logits at each answering step to the input at each step.
+    """Return the Jacobian norm of the logits at each answering step by each input, `(asked, length)`."""
+    source, _, asked = pad([episode]).to(next(model.parameters()).device)
 
-    .. math:: J_{ts} = \lVert \partial y_t / \partial E x_s \rVert_F
+    def logits(copies: Padded) -> Tensor:
+        features = model.features(model.read(copies))
+        return model.output(features[:, asked[0].clone()])  # type: ignore[no-any-return]
 
-    Args:
-        model: in evaluation mode.
-        episode: the sequence.
-
-    Returns:
-        `(asked, length)`, in float64 on the CPU.
-    """
-    with torch.inference_mode(mode=False), torch.no_grad():  # answers are computed in inference mode
-        batch = pad([episode]).to(next(model.parameters()).device)
-        values, lengths = batch.source
-        vectors = model.embedding(values)[0]
-
-    def logits_of_copies(moved: Tensor) -> Tensor:
-        copies = Padded(values.expand(len(moved), *values.shape[1:]), lengths.expand(len(moved)))
-        with returning(model.embedding, moved):
-            read = model.read(copies)
-        logits: Tensor = model.output(model.features(read)[:, batch.asked[0]])
-        return logits
-
-    return sequential_jacobian(logits_of_copies, vectors).cpu()
+    return looking.jacobian(model.embedding, source, logits)

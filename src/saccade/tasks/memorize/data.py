@@ -14,7 +14,7 @@ from saccade.tasks.memorize.problem import Problem
 from saccade.tasks.memorize.problems import PROBLEMS
 from saccade.tasks.memorize.symbols import Symbols
 
-__all__ = ["BUILTIN", "Language", "learn", "open_corpus"]
+__all__ = ["BUILTIN", "Language", "Stories", "open_corpus"]
 
 Language: TypeAlias = Problem | Symbols
 """From questions to sequences, and from logits to answers."""
@@ -66,22 +66,3 @@ def open_corpus(
     if rows is None:
         raise no_such_data(data, BUILTIN, holds=_HOLDS)
     return Examples(rows, lambda row: Item(row["input"], row["output"]))
-
-
-def learn(data: Dataset[Item], *, sentences: bool = False) -> Language:
-    """Return the language of a data set, with the symbols of its training split.
-
-    Args:
-        data: a built-in problem, stories or pairs.
-        sentences: read stories a sentence per step.
-
-    Raises:
-        ArgumentError: if the data are no stories, or the problem is too large.
-    """
-    if sentences and not isinstance(data, Stories):
-        raise ArgumentError("--sentences: expected only with stories (bAbI's files), got other data; leave it out")
-    if isinstance(data, Problem):
-        data.check()
-        return data
-    items = (data.example("train", index) for index in range(data.size("train") or 0))
-    return Symbols.learn(items, story=isinstance(data, Stories), sentences=sentences)

@@ -56,41 +56,20 @@ class Problem(Generated[Item]):
 
     name: ClassVar[str]
     summary: ClassVar[str]
-    usual: ClassVar[int]
-    """`longest` of the paper."""
-    most: ClassVar[int]
-    """Largest `longest` of a new run: longer questions are measured too, and are read as a line."""
-    least: ClassVar[int] = 1
-    """Smallest size of a question."""
-    fixed: ClassVar[bool] = False
-    """Whether all training questions have size `longest`."""
-    longer: ClassVar[Mapping[str, Sequence[float]]]
-    """Multiples of `longest` that a split measures. Weights that validation picks are not picked by the test."""
-    width: ClassVar[int]
-    """Bits of a vector."""
-    channels: ClassVar[int]
-    """Marks and numbers beside the bits of a step."""
-    each: ClassVar[int] = 1
-    """Vectors to remember for each that `longest` counts, or 0."""
-    ending: ClassVar[bool] = False
-    """Whether one more target bit marks the end of the answer."""
-    space: ClassVar[str] = " "
-    """Text between vectors."""
+    usual: ClassVar[int]  # `longest` of the paper
+    most: ClassVar[int]  # largest `longest`: longer questions are measured too, and are read as a line
+    least: ClassVar[int] = 1  # smallest size of a question
+    fixed: ClassVar[bool] = False  # whether all training questions have size `longest`
+    longer: ClassVar[Mapping[str, Sequence[float]]]  # multiples of `longest` that a split measures
+    width: ClassVar[int]  # bits of a vector
+    channels: ClassVar[int]  # marks and numbers beside the bits of a step
+    each: ClassVar[int] = 1  # vectors to remember for each that `longest` counts, or 0
+    ending: ClassVar[bool] = False  # whether one more target bit marks the end of the answer
+    space: ClassVar[str] = " "  # text between vectors
 
     def __init__(self, longest: int | None = None) -> None:
         self.longest = self.usual if longest is None else longest
-        self._check(_MOST)
-
-    def check(self) -> None:
-        """Reject training if nothing longer can be measured. Runs with such a `longest` still answer.
-
-        Raises:
-            ArgumentError: naming the option.
-        """
-        self._check(self.most)
-
-    def _check(self, most: int) -> None:
-        if type(self.longest) is not int or not self.least <= self.longest <= most:
+        if type(self.longest) is not int or not self.least <= self.longest <= self.most:
             expected = f"expected a number from {self.least} to {self.most}"
             raise ArgumentError(f"--longest: {expected}, got {self.longest}")
 

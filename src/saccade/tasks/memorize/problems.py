@@ -1,6 +1,7 @@
 """Problems of Graves, Wayne, Danihelka 2014, "Neural Turing Machines", section 4, with their distributions."""
 
 import math
+import re
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from saccade.tasks.memorize.problem import Bits, Problem, Question
 __all__ = ["PROBLEMS", "Copy", "NGrams", "Recall", "RepeatCopy", "Sort"]
 
 _WORD = "10010110"
-_MOST_TIMES, _DIGITS = 1000, 9
+_MOST_TIMES = 1000
 _MOST_SAID = 20_000  # vectors of repeated copies: each is a step
 
 
@@ -80,13 +81,12 @@ class RepeatCopy(Problem):
 
     def parse(self, line: str) -> Question:
         example = f"3 x {_WORD} {_WORD[::-1]}"
-        number, _, words = line.partition("x")
-        number = number.strip().lstrip("0")
-        times = int(number) if number.isascii() and number.isdecimal() and len(number) < _DIGITS else 0
-        if not 1 <= times <= _MOST_TIMES:
+        match = re.fullmatch(r"\s*0*([0-9]{1,4})\s*x(.*)", line, re.DOTALL)
+        times = int(match[1]) if match else 0
+        if match is None or not 1 <= times <= _MOST_TIMES:
             expected = f"a number from 1 to {_MOST_TIMES}, x and vectors, such as {example}"
             raise ArgumentError(f"expected {expected}, got {line!r:.60}")
-        vectors = self.vectors(words.split(), example)
+        vectors = self.vectors(match[2].split(), example)
         if times * len(vectors) > _MOST_SAID:
             raise ArgumentError(f"expected at most {_MOST_SAID:,} vectors to be said, got {times} x {len(vectors)}")
         return Question(vectors, (times,))

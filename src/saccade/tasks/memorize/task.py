@@ -16,12 +16,13 @@ from saccade.data.layouts.babi import is_babi
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import POOL, Sampler
-from saccade.tasks.memorize.answer import Asked, MemoryAnswer, answers, logits_of, memories
-from saccade.tasks.memorize.data import BUILTIN, Language, learn, open_corpus
+from saccade.tasks.memorize.answer import Asked, MemoryAnswer, described, logits_of, memories
+from saccade.tasks.memorize.data import BUILTIN, Language, Stories, open_corpus
 from saccade.tasks.memorize.ensemble import Ensemble
 from saccade.tasks.memorize.episode import Batch, Episode, Item, pad
 from saccade.tasks.memorize.metrics import HEADLINE, baselines, cost, judged, measured
 from saccade.tasks.memorize.options import RECIPES, REQUESTS, STORIES, Options
+from saccade.tasks.memorize.problem import Problem
 from saccade.tasks.memorize.problems import PROBLEMS
 from saccade.tasks.memorize.room import check_answering, check_cells, check_training
 from saccade.tasks.memorize.symbols import Symbols
@@ -29,7 +30,7 @@ from saccade.tasks.predictor import Predictor
 from saccade.tasks.saved import TOKENIZER, reading, whole_number
 from saccade.tasks.task import Task
 from saccade.train.options import select
-from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, model_class, recipes_of
+from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, model_class, recipes_of
 
 __all__ = ["MEMORIZE", "Memorizes", "Sequences"]
 
@@ -58,8 +59,15 @@ class Sequences:
     @classmethod
     def fit(cls, data: Dataset[Item], options: Any) -> tuple[Self, Iterable[str]]:
         """Learn the symbols, and check that memories are large enough and fit into the machine."""
-        codec = cls(learn(data, sentences=options.sentences), options)
-        check_cells(codec.language.most_held, options)
+        story = isinstance(data, Stories)
+        if options.sentences and not story:
+            raise ArgumentError("--sentences: expected only with stories (bAbI's files), got other data; leave it out")
+        language: Language | None = data if isinstance(data, Problem) else None
+        if language is None:
+            items = (data.example("train", index) for index in range(data.size("train") or 0))
+            language = Symbols.learn(items, story=story, sentences=options.sentences)
+        codec = cls(language, options)
+        check_cells(language.most_held, options)
 
         def episodes(indices: Sequence[int]) -> list[Episode]:
             return codec.encode([data.example("train", index) for index in indices], "train")
@@ -159,16 +167,17 @@ class Memorizes(Predictor):
             raise ArgumentError("--cells: expected only of a model with an external memory (ntm, dnc), got another")
         check_answering(max(networks, key=lambda memory: memory.nbytes(cells)), cells)
 
-    def answer(
-        self, model: Any, inputs: Sequence[Asked | Unreadable], request: Any, form: Form = "lines"
-    ) -> list[MemoryAnswer]:
-        """Answer questions."""
-        self._warn(
-            model, request, [line.text for line in inputs if isinstance(line, Asked) and line.episode is not None]
-        )
-        count, by = getattr(request, "nbest", 1), getattr(request, "by", None)
+    def answer(self, model: Any, inputs: Sequence[Any], request: Any, form: Form = "lines") -> list[MemoryAnswer]:
+        """Answer questions. Blank lines and lines that could not be read have blank answers."""
+        count, by, language = getattr(request, "nbest", 1), getattr(request, "by", None), self.codec.language
+        questions = [question for question in inputs if getattr(question, "episode", None) is not None]
+        self._warn(model, request, [question.text for question in questions])
         with _with_cells(model, request):
-            return answers(model, inputs, self.codec.language, count, form, by)
+            logits = logits_of(model, [question.episode for question in questions])
+            pairs = zip(questions, logits, strict=True)
+            answers = iter([described(model, *pair, language, count, form, by) for pair in pairs])
+        blank = MemoryAnswer(None, [], count)
+        return [blank if getattr(line, "episode", None) is None else next(answers) for line in inputs]
 
     def _warn(self, model: nn.Module, request: Any, lines: Sequence[str]) -> None:
         """Warn if questions hold more vectors than there are cells."""

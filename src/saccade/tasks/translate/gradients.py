@@ -6,9 +6,10 @@ import torch
 from torch import Tensor
 
 from saccade._threads import hooked
-from saccade.look import sequential_jacobian, shares
-from saccade.look._jacobian import differentiable, returning
+from saccade.look import shares
+from saccade.look._jacobian import differentiable
 from saccade.models.padded import Padded
+from saccade.tasks import looking
 from saccade.tasks.translate.codec import Encoded, pad
 
 __all__ = ["influence", "jacobian"]
@@ -58,16 +59,11 @@ def jacobian(model: Any, source: list[int], target: list[int]) -> Tensor:
     Source:
         Graves 2012, "Supervised Sequence Labelling with Recurrent Neural Networks", chapter 3.
     """
-    with torch.inference_mode(mode=False), torch.no_grad():  # the caller is in inference mode
-        batch = pad([Encoded(source, target)]).to(next(model.parameters()).device)
-        (words, lengths), before = batch.source, batch.target[:, :-1]
-        vectors = model.source_embedding(words)[0]
+    batch = pad([Encoded(source, target)]).to(next(model.parameters()).device)
 
-    def features(moved: Tensor) -> Tensor:
-        copies = len(moved)
-        with returning(model.source_embedding, moved):  # the first embedding, as above
-            read = model.encode(Padded(words.expand(copies, -1), lengths.expand(copies)))
-        rows: Tensor = model.decode(before.expand(copies, -1), read)
+    def features(copies: Padded) -> Tensor:
+        before = batch.target[:, :-1].expand(len(copies.values), -1).clone()  # no tensor of inference mode
+        rows: Tensor = model.decode(before, model.encode(copies))
         return rows
 
-    return sequential_jacobian(features, vectors, model.output[0]).cpu()
+    return looking.jacobian(model.source_embedding, batch.source, features, model.output[0])
