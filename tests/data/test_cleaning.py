@@ -5,7 +5,6 @@ import pytest
 from saccade.data.cleaning import cleaned
 from saccade.data.columns import Column, label, read_columns
 from saccade.errors import ArgumentError
-from saccade.tasks.caption.data.captions import _captions
 from saccade.tasks.text.tokenizer import Characters, SpacedWords, one_line
 from saccade.tasks.translate.codec import encode_sources
 from saccade.tasks.translate.data import open_corpus as translations
@@ -43,11 +42,7 @@ def objects(path):
     return tuple(read_columns([Column("a", ("a",)), Column("b", ("b",), label)], cells, {}).values())
 
 
-def captions(path):
-    return _captions(path.read_text().split("\t")[0]) * 2
-
-
-@pytest.mark.parametrize("read", [pairs, folder, objects, captions])
+@pytest.mark.parametrize("read", [pairs, folder, objects])
 def test_both_spellings_of_a_letter_are_one_text(tmp_path, read):
     path = tmp_path / "a.tsv"
     rows = [DECOMPOSED] if read is objects else [DECOMPOSED, "a", "b"]
