@@ -18,10 +18,10 @@ from saccade.tasks.task import Job
 from saccade.tasks.translate.codec import encode, pad
 from saccade.tasks.translate.data import BUILTIN
 from saccade.tasks.translate.data.corpus import Corpus, Pair
-from saccade.tasks.translate.data.deciding import deciding
 from saccade.tasks.translate.gradients import jacobian
 from saccade.tasks.translate.metrics import length_groups
 from studies.frame.claims import Claim, both_bars, conclude, judged, nothing, rule
+from studies.frame.deciding import deciding
 from studies.frame.options import Trained
 from studies.frame.page import costs, deviations, paragraphs, picture, sentence
 from studies.frame.scores import SENTENCES, by_model

@@ -7,14 +7,16 @@ from statistics import fmean
 from typing import Any, ClassVar, cast
 
 from saccade import look
+from saccade.data.dataset import Dataset
 from saccade.errors import ArgumentError
 from saccade.look import Curve
 from saccade.models.memorizer import Memorizer
 from saccade.tasks.memorize import MEMORIZE
 from saccade.tasks.memorize.answer import logits_of
-from saccade.tasks.memorize.data import Corpus, open_corpus
-from saccade.tasks.memorize.data.problems import PROBLEMS
+from saccade.tasks.memorize.data import open_corpus
+from saccade.tasks.memorize.episode import Item
 from saccade.tasks.memorize.metrics import Score, judged
+from saccade.tasks.memorize.problems import PROBLEMS
 from saccade.tasks.task import Job
 from saccade.train.results import undisturbed
 from studies.frame.claims import Claim, Estimate, both_bars, conclude, nothing, rule, tabled
@@ -62,7 +64,7 @@ def _longest(options: Options) -> int | None:
     return _QUICK if options.quick and options.longest is None else options.longest
 
 
-def _opened(options: Options) -> Corpus:
+def _opened(options: Options) -> Dataset[Item]:
     if options.data not in _UNITS:
         raise ArgumentError(f"--data: expected copy or recall, whose sequences differ in length, got {options.data}")
     usual, longest = PROBLEMS[options.data].usual, _longest(options)

@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
@@ -15,7 +16,7 @@ import torch
 from image_files import idx_of
 from saccade.cli import main
 from saccade.models import bytenet, luong, recurrent, transformer
-from saccade.tasks.image.dataset import InMemory, Part
+from saccade.tasks.image.dataset import ImageRows
 from saccade.tasks.image.digits import open_digits
 from saccade.tasks.translate.options import RECIPES
 
@@ -114,9 +115,9 @@ def documented(name):
 @pytest.fixture
 def few_digits(monkeypatch):
     """Thirty built-in digits of each split for eyes."""
-    digits = open_digits()
-    parts = {split: Part(part.images[:30], part.codes[:30]) for split, part in digits.parts.items()}
-    monkeypatch.setattr("saccade.tasks.glimpse.data.open_digits", lambda: InMemory(parts, digits.labels, ""))
+    rows = open_digits().rows
+    few = replace(rows, splits={split: digits[:30] for split, digits in rows.splits.items()})
+    monkeypatch.setattr("saccade.tasks.glimpse.data.open_digits", lambda: ImageRows(few))
 
 
 @pytest.fixture

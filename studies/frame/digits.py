@@ -10,7 +10,7 @@ from torch import Tensor
 from saccade.data.dataset import no_such_data
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.image.dataset import Dataset, InMemory
+from saccade.tasks.image.dataset import Dataset, ImageRows
 from saccade.tasks.image.digits import open_digits
 from saccade.tasks.image.sources import open_files
 from studies.frame.options import Direct
@@ -55,9 +55,9 @@ def open_data(data: str) -> Digits:
     if opened is None:
         raise no_such_data(data, BUILTIN, "folder or archive")
     channels, height, width = opened.shape
-    if channels != 1 or height != width or not isinstance(opened, InMemory):
+    if channels != 1 or height != width or not isinstance(opened, ImageRows):
         raise ArgumentError(f"--data: expected grey squares as MNIST's, got {channels} × {height} × {width} pixels")
-    splits = [opened.parts[split] for split in ("train", "test")]
-    images = [torch.from_numpy(split.images.astype(np.float32) / 255).flatten(1) for split in splits]
-    train, test = (torch.from_numpy(split.codes) for split in splits)
-    return Digits(images[0], train, images[1], test, width, opened.fingerprint)
+    splits = [opened.rows.splits[split] for split in ("train", "test")]
+    images = [torch.from_numpy(np.stack([row["image"] for row in rows]).astype(np.float32) / 255) for rows in splits]
+    train, test = (torch.tensor([opened.labels.index(row["label"]) for row in rows]) for rows in splits)
+    return Digits(images[0].flatten(1), train, images[1].flatten(1), test, width, opened.fingerprint)

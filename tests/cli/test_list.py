@@ -92,7 +92,8 @@ def test_words_of_a_choice_are_spelt_out(described):
 WITHOUT_TORCH = """
 import sys
 from saccade.cli import main
-for words in (["--help"], [], ["list"], ["list", "--json"], ["list", "--help"], ["--complete", "train", "answer", "-"]):
+lists = [["list"], ["list", "--json"], ["list", "--help"]]
+for words in (["--help"], ["--version"], [], *lists, ["--complete", "train", "answer", "-"]):
     try:
         code = main(words)
     except SystemExit as stop:

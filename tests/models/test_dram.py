@@ -83,7 +83,7 @@ class Forced(Grid):
 
     def forward(self, hidden, progress=1.0, numbers=None):
         log_probs, cell = self.scores(hidden).log_softmax(-1), next(self.cells)
-        return Choice(self.places[cell].expand(len(hidden), 2), log_probs[:, cell], torch.zeros(len(hidden)))
+        return Choice(self.centres[cell].expand(len(hidden), 2), log_probs[:, cell], torch.zeros(len(hidden)))
 
 
 def test_the_gradient_of_strings_is_the_exact_one_over_all_paths():

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 import torch
 
+from saccade.data import Rows
 from saccade.data.dataset import SPLITS
 from saccade.models import dram, ram, ram_grid, tiles, whole
 from saccade.models.dram import Dram
 from saccade.models.ram import Ram
 from saccade.models.ram_grid import RamGrid
-from saccade.models.strings import said
+from saccade.models.strings import symbol_logits
 from saccade.models.tiles import SoftTiles, Tiles
 from saccade.models.whole import Whole
 from saccade.tasks.glimpse.spelling import Spelling
-from saccade.tasks.image.dataset import InMemory, Part, pixels
-from saccade.tasks.image.digits import open_digits
-from saccade.tasks.image.row import Row
+from saccade.tasks.image.dataset import ImageRows, pixels
+from saccade.tasks.image.digits import DigitRow, open_digits
 
 SMALL = {"glimpses": 4, "patch": 8, "scales": 2, "hidden_dim": 128, "glimpse_dim": 64, "samples": 2}
 SEEING = {"glimpses": 4, "patch": 8, "hidden_dim": 128, "glimpse_dim": 64}
@@ -49,21 +49,25 @@ def train(model, draw, steps):
     return model.eval()
 
 
+def stacked(split):
+    rows = open_digits().rows.splits[split]
+    return torch.from_numpy(np.stack([row["image"] for row in rows])), torch.tensor([int(row["label"]) for row in rows])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_it_learns_digits(name):
     kind, options, steps, least = MODELS[name]
     seed = random.SystemRandom().randrange(2**31)
     torch.manual_seed(seed)
-    data = open_digits()
-    images, labels = (torch.from_numpy(part) for part in data.parts["train"])
+    images, labels = stacked("train")
 
     def draw():
         chosen = torch.randint(len(labels), (32,))
         return images[chosen], labels[chosen]
 
     model = train(kind(1, 10, options), draw, steps)
-    images, labels = (torch.from_numpy(part) for part in data.parts["test"])
+    images, labels = stacked("test")
     with torch.inference_mode():
         found = model.look(pixels(images), 1).logits[:, 0, -1].argmax(-1)
     right = float((found == labels).float().mean())
@@ -76,7 +80,7 @@ def bars():
     for number in range(20):
         lying = images[number, 0] if number % 2 else images[number, 0].T
         lying[2 + number % 4 : 4 + number % 4, 1:7] = 150 + 5 * number
-    return Part(images, np.arange(20) % 2)
+    return [{"image": image, "label": "-|"[number % 2]} for number, image in enumerate(images)]
 
 
 @pytest.mark.slow
@@ -87,7 +91,7 @@ def test_strings_are_learned_symbol_by_symbol():
 
 def strings_that_are_right(seed):
     torch.manual_seed(seed)
-    data = Row(InMemory({split: bars() for split in SPLITS}, ("-", "|"), ""), 20, 1, 2)
+    data = DigitRow(ImageRows(Rows({split: bars() for split in SPLITS}, "")), 20, shortest=1, longest=2)
     spelling, numbers = Spelling(("-", "|"), 2), itertools.count()
 
     def draw():
@@ -99,5 +103,7 @@ def strings_that_are_right(seed):
     model = train(Dram(1, 3, options, 2), draw, 250)
     rows = [data.example("test", index) for index in range(20)]
     with torch.inference_mode():
-        shares = said(model.look(pixels(torch.stack([row.image for row in rows])), 1).logits, 2)[:, 0].softmax(-1)
+        shares = symbol_logits(model.look(pixels(torch.stack([row.image for row in rows])), 1).logits, 2)[:, 0].softmax(
+            -1
+        )
     return sum(row.label == label for row, label in zip(rows, spelling.found(shares), strict=True)) / len(rows)

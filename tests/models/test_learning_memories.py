@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from saccade import runs
-from saccade.tasks.memorize.data import made
-from saccade.tasks.memorize.data.episode import pad
+from saccade.tasks.memorize import problem
+from saccade.tasks.memorize.episode import pad
 
 SMALL = {"longest": 8, "cells": 20, "least_cells": 9, "most_cells": 16, "cell_dim": 12}
 BUDGET = {"max_steps": 1300, "schedule_steps": 1300, "validation_steps": 2000, "checkpoint_steps": 2000, "threads": 1}
@@ -13,7 +13,7 @@ BUDGET = {"max_steps": 1300, "schedule_steps": 1300, "validation_steps": 2000, "
 
 @pytest.mark.slow
 def test_a_memory_copies_more_than_it_was_trained_to(tmp_path, monkeypatch):
-    monkeypatch.setattr(made, "HELD_OUT", 40)
+    monkeypatch.setattr(problem, "HELD_OUT", 40)
     own = {**SMALL, **BUDGET, "patience": None, "seed": 1, "device": "cpu"}
     run = runs.train("memorize", data="copy", model="ntm", run=tmp_path / "run", **own)
     assert run.model.options.training_cells == (9, 16)

@@ -59,11 +59,11 @@ def test_a_grid_s_draws_are_as_often_as_their_probabilities():
     policy, count = Grid(5, 2, 2), 20_000
     hidden = HIDDEN[:1].expand(count, 5)
     drawn = policy(hidden, numbers=torch.rand(count, 2)).location
-    for place, share in zip(policy.places, policy.probabilities(HIDDEN[:1]).flatten(), strict=True):
+    for place, share in zip(policy.centres, policy.probabilities(HIDDEN[:1]).flatten(), strict=True):
         found = float((drawn == place).all(-1).float().mean())
         assert abs(found - float(share.detach())) < 4 * math.sqrt(0.25 / count)
     ends = policy(HIDDEN[:2], numbers=torch.tensor([[0.0, 0.0], [1 - 2**-24, 0.5]]))
-    assert torch.equal(ends.location, policy.places[[0, 3]])
+    assert torch.equal(ends.location, policy.centres[[0, 3]])
 
 
 def test_anywhere_is_anywhere_and_learns_nothing():

@@ -14,7 +14,7 @@ from saccade.models.mean import Mean
 from saccade.models.mlp import MLP
 from saccade.models.nadaraya_watson import NadarayaWatson
 from saccade.models.padded import Padded
-from saccade.models.regressor import Known, Sizes, Spread
+from saccade.models.regressor import Sizes, Spread, TrainingData
 from saccade.models.set_transformer import SetTransformer
 from saccade.nn import KernelRegression
 from tiers import every
@@ -30,7 +30,7 @@ def rows(count, features=3, seed=0):
 
 
 def known(x, y):
-    return Known(x.mean(0), x.std(0, correction=0), y.mean(0), y.std(0, correction=0), x, y)
+    return TrainingData(x.mean(0), x.std(0, correction=0), y.mean(0), y.std(0, correction=0), x, y)
 
 
 def made(kind, count=23, options=None):
@@ -132,7 +132,7 @@ def test_bandwidths_tried_are_least_at_leave_one_outs():
     alone.begin(known(x, y[:, :1]))
     torch.testing.assert_close(alone.tried(("age",))[1], errors * y[:, 0].var(correction=0), rtol=1e-4, atol=0)
     _, _, taken, label = made(NadarayaWatson)[0].tried(("a", "b", "c"))
-    assert taken == 1 and "times" in label
+    assert taken == 1 and "multiples" in label
 
 
 @pytest.mark.parametrize("kind", SETS)

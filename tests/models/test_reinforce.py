@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from saccade.models.hard import Options, TextOptions
-from saccade.models.reinforce import _KEPT, Reinforce, Samples
+from saccade.models.reinforce import _DECAY, Reinforce, Samples
 
 
 def test_the_gradient_is_that_of_the_expected_cost():
@@ -151,6 +151,6 @@ def test_rows_that_read_the_mean_teach_no_baseline():
         learned.sum().backward()
         assert log_prob.grad[0].ne(0).all() and log_prob.grad[1].eq(0).all()
         if error is None:
-            assert reinforce.average.item() == pytest.approx(2.0 * (1 - _KEPT))  # six for three things
+            assert reinforce.average.item() == pytest.approx(2.0 * (1 - _DECAY))  # six for three things
         else:
             assert error[0].ne(0).all() and error[1].eq(0).all()

@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from saccade.models.strings import NOTHING, likeliest, rewards, said
+from saccade.models.strings import NOTHING, likeliest, rewards, symbol_logits
 
 
 @pytest.mark.parametrize(("symbols", "longest"), [(3, 2), (2, 4), (1, 3)])
@@ -36,8 +36,8 @@ def test_a_symbol_that_is_certain_to_be_none_leaves_numbers():
 
 def test_a_symbol_is_said_after_its_last_glimpse():
     logits = torch.arange(12.0).view(1, 2, 6, 1)
-    assert said(logits, 3).flatten().tolist() == [1, 3, 5, 7, 9, 11]
-    assert torch.equal(said(logits, 1), logits[:, :, -1:]) and torch.equal(said(logits, 6), logits)
+    assert symbol_logits(logits, 3).flatten().tolist() == [1, 3, 5, 7, 9, 11]
+    assert torch.equal(symbol_logits(logits, 1), logits[:, :, -1:]) and torch.equal(symbol_logits(logits, 6), logits)
 
 
 def test_a_symbol_is_rewarded_while_all_before_are_right():

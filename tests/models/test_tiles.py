@@ -36,7 +36,7 @@ class Counted(torch.nn.Module):
 
 def test_every_pixel_is_in_one_tile():
     model = hard()
-    places = model._places(IMAGES, 2, 2)
+    places = model._centres(IMAGES, 2, 2)
     seen = model.glimpse.retina(IMAGES, places.expand(3, 4, 2))[:, :, 0, 0]
     whole = torch.cat([torch.cat([seen[:, 0], seen[:, 1]], 2), torch.cat([seen[:, 2], seen[:, 3]], 2)], 1)
     assert torch.equal(whole[:, :8, :7], IMAGES[:, 0]) and not whole[:, :, 7:].any()
@@ -56,7 +56,7 @@ def test_paths_are_of_their_numbers_and_their_tiles_middles():
     assert all(torch.equal(one, other) for one, other in zip(path, again, strict=True))
     assert path.location.shape == (3, 5, 2, 2) and path.weights.shape == (3, 5, 2, 2, 2)
     torch.testing.assert_close(path.weights.sum((-1, -2)), torch.ones(3, 5, 2))
-    middles = model._places(IMAGES, 2, 2)
+    middles = model._centres(IMAGES, 2, 2)
     assert ((path.location[..., None, :] - middles).square().sum(-1).amin(-1) == 0).all()
     assert model(torch.rand(2, 1, 40, 21)).shape == (2, 3)
 
@@ -65,7 +65,7 @@ def test_soft_is_the_expectation_of_the_largest():
     expected, every = soft().eval(), hard(read="topk", k=4).eval()
     every.load_state_dict(expected.state_dict())
     torch.testing.assert_close(every(IMAGES), expected(IMAGES))
-    places = expected._places(IMAGES, 2, 2)
+    places = expected._centres(IMAGES, 2, 2)
     weights = expected.look(IMAGES).weights[:, 0, 0].flatten(1)
     values = expected.glimpse(IMAGES, places.expand(3, 4, 2))
     state = expected._next((weights[:, None] @ values)[:, 0], (torch.zeros(3, 6),))[0]

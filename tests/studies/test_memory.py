@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from saccade.cli import main
-from saccade.tasks.memorize import MEMORIZE
-from saccade.tasks.memorize.data import made
+from saccade.tasks.memorize import MEMORIZE, problem
 from saccade.train.results import measure
 from saccade.train.run import Run
 from saccade.train.task import recipe
@@ -122,7 +121,7 @@ def tiny(monkeypatch, tmp_path):
         few = type(options)(**{**vars(options), **little, "max_steps": 2, "max_minutes": None})
         return train(kind, few, given=given)
 
-    monkeypatch.setattr(made, "HELD_OUT", 10)
+    monkeypatch.setattr(problem, "HELD_OUT", 10)
     monkeypatch.setattr("saccade.tasks.memorize.task._ENDLESS", 20)
     monkeypatch.setattr(training, "train", trained)
     monkeypatch.chdir(tmp_path)

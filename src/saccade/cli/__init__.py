@@ -28,6 +28,7 @@ VERBS = {
     "report": "try a claim from the literature, and write a page about it: saccade report NAME",
     "bench": "measure attention beside other ways to compute it: saccade bench [--quick] [--rows PATTERN]",
     "list": "name the tasks, their models and their built-in data",
+    "env": "print versions, processor, memory and GPUs, for the report of a bug",
 }
 
 
@@ -102,6 +103,11 @@ def _run(arguments: list[str]) -> int:
         output("\n".join(f"  {name:8} {sentence}" for name, sentence in VERBS.items()))
         output("\nsaccade VERB --help lists the options. For completion of words in bash, zsh or fish:\n")
         output('  eval "$(saccade --print-completion bash)"')
+        return 0
+    if verb in ("-V", "--version"):
+        from saccade import __version__
+
+        output(f"saccade {__version__}")
         return 0
     if verb in ("--print-completion", "--complete"):
         from saccade.cli.completion import print_candidates, print_script

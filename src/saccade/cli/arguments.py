@@ -14,6 +14,22 @@ from saccade.cli import help as helping
 from saccade.errors import SaccadeError
 
 T = TypeVar("T")
+_ELSEWHERE = {  # options of other trainers, by ours
+    "--learning-rate": ("--lr",),
+    "--batch-size": ("--batch-tokens", "--bs", "--train-batch-size", "--per-device-train-batch-size"),
+    "--batch-tokens": ("--batch-size", "--bs", "--max-tokens", "--train-batch-size", "--per-device-train-batch-size"),
+    "--max-steps": ("--epochs", "--num-epochs", "--num-train-epochs", "--max-epochs", "--max-update"),
+    "--device": ("--gpu", "--gpus", "--cuda", "--accelerator"),
+    "--run": ("--output", "--output-dir", "--save-dir", "--checkpoint"),
+    "--vocabulary-size": ("--vocab-size", "--vocab"),
+    "--max-length": ("--max-len", "--max-seq-length"),
+    "--hidden-dim": ("--hidden-size", "--embed-dim", "--d-model"),
+    "--heads": ("--num-heads", "--num-attention-heads"),
+    "--layers": ("--num-layers", "--num-hidden-layers"),
+    "--patience": ("--early-stopping", "--early-stopping-patience"),
+    "--beam-size": ("--num-beams", "--beam"),
+    "--nbest": ("--n-best", "--num-return-sequences"),
+}
 _VALUE = re.compile(r"^Error parsing (--\S+): (.*(?:INT|FLOAT|int|float).*) \[?'(.*)'\]?$")  # a number's
 _CHOICE = re.compile(r"^invalid choice '(.*)' for argument '(--[^']+)'\. Expected one of \((.*)\)$")
 _MISSING = re.compile(r"^Missing value for argument '(--[^']+)'.*$")
@@ -107,7 +123,11 @@ def _refuse_unknown(kind: Any, words: Sequence[str], others: Callable[[], Mappin
             name = option.removeprefix("--").removeprefix("no-").replace("-", "_")
             if owners := " or ".join(key for key, other in others().items() if name in names_of(other)):
                 raise UsageError(f"{option}: expected only with {owner} {owners}; leave it out")
-            raise UsageError(f"unknown option {typed}; {suggest(option, allowed, 'see --help')}")
+            ours = next(
+                (name for name, others_of in _ELSEWHERE.items() if option in others_of and name in allowed), None
+            )
+            hint = suggest(option, allowed, "see --help") if ours is None else f"here it is {ours}"
+            raise UsageError(f"unknown option {typed}; {hint}")
     loose = [word for word in words if not word.startswith("--")]
     if loose and re.match("-[A-Za-z]", loose[0]):
         raise UsageError(f"unknown option {loose[0]}; see --help")

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from saccade.data.columns import Column, read_columns
 from saccade.data.dataset import data_path, no_such_data
 from saccade.data.files import ENDS, open_tables
+from saccade.data.labels import check_labels
 from saccade.data.objects import OBJECTS
 from saccade.data.rows import HELD, Blank, Examples, Rows, rows_of
 from saccade.data.splits import SplitNames
@@ -58,6 +59,7 @@ def load(
     whole: Sequence[str] = (),
     held: tuple[int, int] = HELD,
     divided: bool = True,
+    check: Callable[[Row], None] | None = None,
 ) -> Rows[Row] | None:
     """Return the rows of a path or of Python objects, in three splits.
 
@@ -77,6 +79,7 @@ def load(
         ends, whole: the names of tables in a folder, see `saccade.data.files.open_tables`.
         held: one in so many different keys is held out for a missing split, and at most so many.
         divided: whether a column `split` divides a single table.
+        check: raises ValueError for a wrong row.
 
     Returns:
         Rows with the columns' names; None if there are no data at the path.
@@ -103,7 +106,10 @@ def load(
     def values(row: Any, labels: Any) -> Row:
         inner = row.get(nested) if nested and isinstance(row, Mapping) else None
         row = row if inner is None else inner
-        return columns(row, labels) if callable(columns) else read_columns(columns, row, labels)
+        read = columns(row, labels) if callable(columns) else read_columns(columns, row, labels)
+        if check is not None:
+            check(read)
+        return read
 
     return rows_of(
         tables,
@@ -126,6 +132,7 @@ def open_rows(
     names: SplitNames | None = None,
     objects: Any = None,
     *,
+    labels: Callable[[Row], Sequence[str]] | None = None,
     forms: str = "folder or file",
     holds: str | None = None,
     **settings: Any,
@@ -137,6 +144,7 @@ def open_rows(
         builtin: built-in data sets.
         columns, names, objects: as for `load`.
         dataset: from rows to a data set.
+        labels: from a row to its labels, which `saccade.data.labels.check_labels` then checks.
         forms, holds: of data, for messages: see `saccade.data.dataset.no_such_data`.
         settings: further arguments of `load`.
 
@@ -159,4 +167,6 @@ def open_rows(
     if rows is None:
         names.check("train", data)
         raise no_such_data(data, builtin, forms, holds)
+    if labels is not None:
+        check_labels(rows, labels, "data" if data == OBJECTS else data, settings.get("what", "examples"))
     return dataset(rows)

@@ -25,6 +25,7 @@ __all__ = [
     "label_of",
     "read_columns",
     "text",
+    "words",
 ]
 
 FILL = "fill it, or leave the row out"
@@ -87,6 +88,17 @@ def label(cell: Any) -> str:
     if not (name := " ".join(text(cell).split())):
         raise ValueError(f"expected a label, got an empty cell; {FILL}")
     return name
+
+
+def words(cell: Any) -> str:
+    """Return a text, or the words of a list or an array, with single spaces between.
+
+    >>> words(["Ada", "lives"]), words(" Ada  lives ")
+    ('Ada lives', 'Ada lives')
+    """
+    if isinstance(cell, list | tuple | np.ndarray):
+        cell = " ".join(text(part.item() if isinstance(part, np.generic) else part) for part in cell)
+    return " ".join(text(cell).split())
 
 
 def file_name(cell: Any) -> str:

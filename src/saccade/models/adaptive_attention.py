@@ -32,20 +32,22 @@ __all__ = ["AdaptiveAttention", "Options", "SentinelAttention"]
 
 @dataclass(frozen=True, kw_only=True)
 class Options(captioning.Options):
-    """The sizes of the model, and whether it may look away.
+    """The sizes of the model, with or without a sentinel.
 
     >>> Options(sentinel=False).attention_dim
     128
     """
 
     attention_dim: int = 128
-    """Features in which states and cells are compared."""
+    """Hidden features of the score."""
 
     sentinel: bool = True
-    """Let a word come from the LSTM's memory instead of the image. --no-sentinel is spatial attention."""
+    """Attend to a visual sentinel beside the image: features of the LSTM's memory.
+
+    --no-sentinel is spatial attention."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options by the names that a user types."""
         super().__post_init__()
         in_ranges(self, (("attention_dim", 1, 1 << 20),))
 
@@ -54,18 +56,19 @@ _DEFAULT = Options()
 
 
 class SentinelAttention(Attention):
-    r"""Additive attention to a memory and to one thing more that each query brings along, its sentinel.
+    r"""Additive attention to a memory and to a sentinel per query.
 
     .. math::
         z_i &= w^\top \tanh(W_v v_i + W_g h) \qquad z_s = w^\top \tanh(W_s s + W_g h) \\
         [\hat\alpha; \beta] &= \operatorname{softmax}([z; z_s]) \qquad
         \hat c = \beta s + \textstyle\sum_i \hat\alpha_i v_i
 
-    The memory is read by one call, whose log-sum-exp is all that the sentinel's weight asks for beside it.
+    for cells v, a query h and its sentinel s. One call reads the memory. The sentinel's weight needs only the
+    log-sum-exp of the cells' scores beside it.
 
     Args:
-        dim: features of queries, of the sentinel and of what is read.
-        hidden_dim: features that these are compared in.
+        dim: features of queries, sentinels and cells.
+        hidden_dim: hidden features of the score.
 
     Example:
         >>> attention = SentinelAttention(6, 4)
@@ -89,31 +92,31 @@ class SentinelAttention(Attention):
 
         Args:
             query: `(batch, queries, dim)`.
-            sentinel: of each query, of the same shape.
-            memory: of `remember`.
-            aux: `weights` has a column more than the memory has cells, the last: the sentinel's. Nothing else is known.
+            sentinel: one per query, `(batch, queries, dim)`.
+            memory: the result of `remember`.
+            aux: a request for weights alone. The sentinel's weight is the last column, behind the cells.
 
         Returns:
-            `(batch, queries, dim)`; with aux a pair of it and an `AuxOutput`.
+            `(batch, queries, dim)`. With aux a pair of it and an `AuxOutput`.
 
         Raises:
-            ArgumentError: if aux asks for anything but weights.
+            ArgumentError: if aux requests anything but weights.
         """
         if aux is not None and aux != AuxRequest(weights=aux.weights):
-            raise ArgumentError(f"expected weights alone, as no more is known with a sentinel, got {aux}", "aux")
+            raise ArgumentError(f"expected weights alone with a sentinel, got {aux}", "aux")
         weights, projected = aux is not None and aux.weights, self.query_projection(query)
-        cells, found = memory.read(projected, aux=AuxRequest(lse=True, weights=weights))
-        own = self.score.get()(projected[..., None, :], self.sentinel_projection(sentinel)[..., None, :])
-        share = torch.sigmoid(own[..., 0].to(found.lse.dtype) - found.lse[..., None])
+        cells, statistics = memory.read(projected, aux=AuxRequest(lse=True, weights=weights))
+        logit = self.score.get()(projected[..., None, :], self.sentinel_projection(sentinel)[..., None, :])
+        share = torch.sigmoid(logit[..., 0].to(statistics.lse.dtype) - statistics.lse[..., None])
         output = torch.lerp(cells, sentinel.to(cells.dtype), share.to(cells.dtype))
         if aux is None:
             return output
-        both = torch.cat([found.weights * (1 - share), share], -1) if weights else None
+        both = torch.cat([statistics.weights * (1 - share), share], -1) if weights else None
         return output, AuxOutput(weights=both)
 
 
 class AdaptiveAttention(Seq2Seq[Visual, State]):
-    r"""An LSTM over words and the mean of the image; each state then looks at the cells, or at what it remembers.
+    r"""An LSTM over words, and attention to image cells and a sentinel.
 
     .. math::
         x_t &= [E y_t;\, g] \qquad h_t, m_t = \operatorname{LSTM}(x_t, h_{t-1}, m_{t-1}) \qquad
@@ -123,13 +126,13 @@ class AdaptiveAttention(Seq2Seq[Visual, State]):
 
     for cells \(v_i = \operatorname{relu}(W_a a_i)\) and the mean \(g = \operatorname{relu}(W_b
     \operatorname{norm}(\tfrac{1}{n} \sum_i a_i))\), which is standardized over the batch in training. Weights
-    \(\alpha\) and \(\beta\) are `SentinelAttention`'s. What a state reads does not enter the next one: the LSTM runs
-    over all words first, and then all of them look at once. A state has seen the word before the one that it looks for,
-    which that of Xu et al. 2015 has not.
+    \(\alpha\) and \(\beta\) are `SentinelAttention`'s. The context
+    \(\hat c_t\) does not enter the next state: the LSTM runs over all words first, then all states attend at once. The
+    query of the next word is the state after the current word. In Xu et al. 2015 it is the state before it.
 
     Args:
-        encoder: what sees: a `saccade.models.image_encoder.ImageEncoder`, or a `FeatureEncoder`.
-        target_size: number of tokens, from 0 (padding) on.
+        encoder: a `saccade.models.image_encoder.ImageEncoder` or `FeatureEncoder`.
+        target_size: size of the vocabulary. Token 0 is padding.
         options: the sizes.
 
     Example:
@@ -140,7 +143,7 @@ class AdaptiveAttention(Seq2Seq[Visual, State]):
         torch.Size([2, 7, 9])
 
     Source:
-        Lu et al. 2017, Eq. 5 to 16; what is otherwise is in docs/caption.md.
+        Lu et al. 2017, Eq. 5 to 16; differences are listed in docs/caption.md.
     """
 
     Options: TypeAlias = Options
@@ -182,12 +185,12 @@ class AdaptiveAttention(Seq2Seq[Visual, State]):
         return self._decode(target, state)[0]
 
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
-        """Return how much of each word came from each cell; the rows sum to what the sentinel left to the image."""
+        r"""Return the weights of the cells, one row per word. Rows sum to \(1 - \beta\)."""
         [(_, aux)] = records
         return aux.weights if aux.weights is None or self.sentinel_proj is None else aux.weights[..., :-1]
 
     def _decode(self, target: Tensor, state: State) -> tuple[Tensor, State]:
-        """What the tokens after `target` `(rows, length)` are predicted from, `(rows, length, hidden_dim)`."""
+        """Return the features `(rows, length, hidden_dim)` of the next tokens."""
         (hidden, cell), memory = state.rows(), state.memory
         assert memory is not None
         assert state.image is not None

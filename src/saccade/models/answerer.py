@@ -1,4 +1,4 @@
-"""What every model that answers questions about images is: image and question come in, logits of answers go out."""
+"""Base class and options of models that answer questions about images."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -30,7 +30,7 @@ __all__ = [
     "mask_of",
 ]
 
-# Chosen on `scenes` alone; docs/results.md has what it comes to.
+# Chosen on `scenes` alone. docs/results.md has the scores.
 _SCHEDULE = {
     "batch_size": 128,
     "learning_rate": 2e-3,
@@ -44,16 +44,16 @@ _SCHEDULE = {
     "threads": 1,
 }
 RECIPES: dict[str, dict[str, Any]] = {
-    # A cell for each 12 × 12 pixels, as large as the things: of smaller cells a step takes longer.
+    # A cell per 12 × 12 pixels, about the size of an object. With smaller cells a step takes longer.
     "scenes": {**_SCHEDULE, "widths": "48,64", "blocks": 2, "stem_stride": 6},
     "files": {**_SCHEDULE, "widths": "32,64", "stem_stride": 4, "dropout": 0.1},
 }
-"""What suits each data set, for all models."""
+"""Recipes of all models, by data set."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Seeing(image_encoder.Options):
-    """What sees images, and what is dropped in training.
+    """Sizes of the image encoder, and dropout.
 
     >>> Seeing(dropout=0.5).cell_dim
     128
@@ -65,31 +65,31 @@ class Seeing(image_encoder.Options):
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Asking, Seeing):
-    """The sizes of a model that reads a question and sees an image.
+    """The sizes of a model with a question and an image encoder.
 
     >>> Options(widths="8,16").hidden_dim
     128
     """
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options by the names that a user types."""
         Asking.__post_init__(self)
         Seeing.__post_init__(self)
 
 
 @dataclass
 class Reads:
-    """What the reads of one forward said of themselves, in their order.
+    """Statistics of all attention reads of one forward pass, in order.
 
     Args:
-        request: what attention is asked for beside its output.
-        query: by which each was read, `(batch, draws, hidden_dim)`.
-        weights: of cells, `(batch, draws, cells)` each, if asked for.
-        log_prob: of what was drawn, `(batch, draws)` each, if asked for.
-        entropy: of the weights, `(batch, draws)` each, if asked for.
-        words: how much of the first read's weights each word called for, `(batch, length)`, of models that know.
-        shape: rows and columns of the cells, where they are of a map.
-        soft: which examples read the mean in the place of what they drew, boolean `(batch,)`; None: none do.
+        request: the `AuxRequest` of each read.
+        query: queries, `(batch, draws, hidden_dim)` per read.
+        weights: attention weights, `(batch, draws, cells)` per read, if requested.
+        log_prob: log-probabilities of the sampled cells, `(batch, draws)` per read, if requested.
+        entropy: entropies of the weights, `(batch, draws)` per read, if requested.
+        words: shares of the words in the first read's weights, `(batch, length)`, if the model computes them.
+        shape: rows and columns of the cells, if they form a map.
+        soft: booleans `(batch,)`, True for examples with soft attention instead of samples. None: no example.
 
     Example:
         >>> reads = Reads(AuxRequest(weights=True))
@@ -109,22 +109,29 @@ class Reads:
     soft: Tensor | None = None
 
     def add(self, query: Tensor, aux: AuxOutput, glimpses: int | None = None) -> None:
-        """Keep what one read said; or several glimpses by one query, as `(batch, glimpses, draws, ...)`."""
+        """Keep the statistics of one read, or of several glimpses.
+
+        Statistics of glimpses by one query have the shape `(batch, glimpses, draws, ...)`.
+        """
         self.query += [query] * (glimpses or 1)
-        for kept, found in ((self.weights, aux.weights), (self.log_prob, aux.log_prob), (self.entropy, aux.entropy)):
-            if found is not None:
-                kept += [found] if glimpses is None else found.unbind(1)
+        for kept, statistic in (
+            (self.weights, aux.weights),
+            (self.log_prob, aux.log_prob),
+            (self.entropy, aux.entropy),
+        ):
+            if statistic is not None:
+                kept += [statistic] if glimpses is None else statistic.unbind(1)
 
     def samples(self) -> Samples:
-        """Return what was drawn, a row for each draw of an example and a column for each read."""
+        """Return the samples, one row per draw of an example and one column per read."""
         parts = (self.query, self.log_prob, self.entropy)
-        query, log_prob, entropy = ([part.flatten(0, 1)[:, None] for part in each] for each in parts)
+        query, log_prob, entropy = ([read.flatten(0, 1)[:, None] for read in part] for part in parts)
         soft = None if self.soft is None else self.soft.repeat_interleave(self.query[0].shape[1])
         return Samples(bool(entropy), query, log_prob, entropy, soft)
 
 
 class Looked(NamedTuple):
-    """What a model answered, and where it looked.
+    """A model's answers, and its attention weights.
 
     >>> Looked(torch.zeros(2, 5), None, None, None).logits.shape
     torch.Size([2, 5])
@@ -133,31 +140,29 @@ class Looked(NamedTuple):
     logits: Tensor
     """`(batch, classes)`."""
     weights: Tensor | None
-    """Of each read, `(batch, reads, cells)`, 1 at one cell and 0 elsewhere where one is read; None without attention.
-    Of a model that reads at every word: a row for each, 0 at padding, and behind them their mean."""
+    """Attention weights of each read, `(batch, reads, cells)`, or None.
+
+    Hard attention has weight 1 at one cell. A model that attends at every word has one row per word, 0 at padding, and
+    the mean of these rows last."""
     shape: tuple[int, int] | None
-    """Rows and columns of the cells, where they are of a map."""
+    """Rows and columns of the cells, if they form a map."""
     words: Tensor | None
-    """How much of the first read's weights each word called for, `(batch, length)`; None of models whose words share no
-    read."""
+    """Shares of the words in the first read's weights, `(batch, length)`, or None."""
 
 
 class Answerer(nn.Module, ABC):
-    r"""The shape of a model that answers, which training, answers and pictures rely on and nothing else.
+    r"""Interface of models that answer questions about images.
 
     .. math:: p(a \mid x, q) = \operatorname{softmax}_a\big(f(\operatorname{encoder}(x), q)\big)
 
-    A model that reads one cell at a time (`--read reinforce`) learns where to read by the gradient of the expected cost
-    over what it may draw:
+    Training, prediction and pictures use this interface alone. A model with hard attention (`--read reinforce`) learns
+    where to look by the gradient of the expected loss over its samples:
 
     .. math::
         \nabla \mathbb{E}[\ell] = \mathbb{E}\Big[\nabla \ell
             + (\ell - b) \textstyle\sum_h \nabla \log p(s_h)\Big]
 
-    where every draw \(s_h\) is charged with what the answer costs, the negative of its log-probability.
-
-    Args:
-        options: of the model; those that read by rewards have a `read`.
+    with the negative log-likelihood of the answer \(\ell\), the sampled cells \(s_h\) and a baseline b.
 
     Example:
         >>> from saccade.models.question_only import QuestionOnly
@@ -170,25 +175,25 @@ class Answerer(nn.Module, ABC):
     """
 
     Options: ClassVar[Any]
-    """The dataclass of its sizes; its docstrings are the help."""
+    """Dataclass of the options. The docstrings of its fields are the help texts."""
 
     recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
-    """What suits each data set, by its name; "files" for data of one's own."""
+    """Recipes by data set, with "files" for your own data."""
 
     reinforce: Reinforce | None
-    """What teaches it where to look; None if the gradient does."""
+    """REINFORCE, or None if attention learns by backpropagation."""
 
     hard: bool = False
-    """Whether it reads one cell at a time."""
+    """Whether attention is hard: one cell per read."""
 
     soft_share: float = 0.0
-    """Probability that an example reads the mean of cells in training by rewards."""
+    """Probability that REINFORCE trains an example with soft attention."""
 
     attends: ClassVar[bool] = False
-    """Whether it looks at cells."""
+    """Whether the model attends to image cells."""
 
     reading: ClassVar[str] = "glimpse"
-    """What one of its reads is called."""
+    """Name of one read, for captions of pictures."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -200,9 +205,9 @@ class Answerer(nn.Module, ABC):
 
         Args:
             visual: images or features of a batch.
-            question: ids of words `(batch, length)`; what padding holds changes nothing.
-            draws: how often each example is read.
-            reads: where to keep what reads say, if anybody asks.
+            question: word ids `(batch, length)`. Values in padding are ignored.
+            draws: samples per example.
+            reads: collects the statistics of the reads, if given.
         """
 
     def forward(self, visual: Visual, question: Padded) -> Tensor:
@@ -210,33 +215,33 @@ class Answerer(nn.Module, ABC):
 
         Args:
             visual: images or features of a batch.
-            question: ids of words `(batch, length)`; what padding holds changes nothing.
+            question: word ids `(batch, length)`. Values in padding are ignored.
         """
         return self.answers(visual, question, 1, None)[:, 0]
 
-    def cost(self, visual: Visual, question: Padded, wanted: Tensor, label_smoothing: float = 0.0) -> Tensor:
-        """Return what the answers cost in training, the mean of the batch.
+    def cost(self, visual: Visual, question: Padded, target: Tensor, label_smoothing: float = 0.0) -> Tensor:
+        """Return the training loss, the mean cross-entropy of the batch.
 
         Args:
             visual, question: as for `forward`.
-            wanted: how probable each answer should be, `(batch, classes)`, each row with the sum 1.
-            label_smoothing: share of that which is spread evenly over all answers.
+            target: probabilities of the answers, `(batch, classes)`. Each row sums to 1.
+            label_smoothing: share of the target probability that is spread evenly over all answers.
         """
 
         def losses(logits: Tensor) -> Tensor:
-            rows = wanted[:, None].expand(*logits.shape).flatten(0, 1)
-            given = logits.flatten(0, 1).to(wanted.dtype)
-            each = F.cross_entropy(given, rows, reduction="none", label_smoothing=label_smoothing)
-            return each.view(logits.shape[:2])
+            rows = target[:, None].expand(*logits.shape).flatten(0, 1)
+            inputs = logits.flatten(0, 1).to(target.dtype)
+            entropies = F.cross_entropy(inputs, rows, reduction="none", label_smoothing=label_smoothing)
+            return entropies.view(logits.shape[:2])
 
         return self.expected_cost(visual, question, losses)
 
     def expected_cost(self, visual: Visual, question: Padded, losses: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return the mean of what answers cost, and what teaches where to read in training.
+        """Return the mean loss. With REINFORCE its gradient includes that of the samples.
 
         Args:
             visual, question: as for `forward`.
-            losses: of what `answers` returns, `(batch, draws, classes)`: what each costs, `(batch, draws)`.
+            losses: function from logits `(batch, draws, classes)` to losses `(batch, draws)`.
         """
         learner = self.reinforce if self.training else None
         draws = 1 if learner is None else learner.options.samples
@@ -244,17 +249,17 @@ class Answerer(nn.Module, ABC):
         reads = None if learner is None else Reads(AuxRequest(log_prob=True, entropy=bonus))
         if reads is not None and (share := self.soft_share):
             reads.soft = torch.rand(len(question.lengths), device=question.lengths.device) < share
-        found = losses(self.answers(visual, question, draws, reads)).flatten()
+        answer_losses = losses(self.answers(visual, question, draws, reads)).flatten()
         if learner is None or reads is None:
-            return found.mean()
+            return answer_losses.mean()
         samples = reads.samples()
-        following = found.detach()[:, None].expand(-1, len(samples.log_prob))
+        following = answer_losses.detach()[:, None].expand(-1, len(samples.log_prob))
         learned, error = learner.charged(following, samples, torch.ones_like(following))
         hidden = learned.sum(1).mean() + (0 if error is None else error.sum(1).mean())
-        return found.mean() + (hidden - hidden.detach())
+        return answer_losses.mean() + (hidden - hidden.detach())
 
     def look(self, visual: Visual, question: Padded) -> Looked:
-        """Return what is answered, and what of the image and the question it was read from.
+        """Return the logits with the attention weights behind them.
 
         Args:
             visual, question: as for `forward`.
@@ -271,12 +276,14 @@ class Answerer(nn.Module, ABC):
 
 
 def classifier(features: int, hidden_dim: int, classes: int, dropout: float) -> nn.Sequential:
-    r"""Return two layers over what was read and asked: \(W_2 \operatorname{relu}(W_1 x + b_1) + b_2\).
+    r"""Return a classifier with one hidden layer, the head of a model.
+
+    .. math:: f(x) = W_2 \operatorname{relu}(W_1 x + b_1) + b_2
 
     Args:
-        features: of the input.
-        hidden_dim: units between the layers.
-        classes: answers.
+        features: input features.
+        hidden_dim: hidden units.
+        classes: number of answers.
         dropout: probability of dropping a feature before each layer, in training.
 
     Source:
@@ -293,22 +300,22 @@ def classifier(features: int, hidden_dim: int, classes: int, dropout: float) -> 
 def attended(
     attention: Attention, query: Tensor, key: Tensor, value: Tensor, mask: masks.Lengths | None, reads: Reads | None
 ) -> tuple[Tensor, AuxOutput]:
-    """Return what queries read, and what attention said of it if anybody asks.
+    """Attend, and return the output with the statistics that `reads` requests.
 
     Args:
-        attention: of the model.
-        query, key, value, mask: as attention takes them; the first dimension is the batch.
-        reads: what is asked for, and which examples read the mean.
+        attention: the attention module of the model.
+        query, key, value, mask: its arguments. The first dimension is the batch.
+        reads: the request, and the examples with soft attention.
     """
     if reads is None:
         return attention(query, key, value, mask=mask), AuxOutput()
-    found, aux = attention(query, key, value, mask=mask, aux=reads.request)
+    output, aux = attention(query, key, value, mask=mask, aux=reads.request)
     if reads.soft is not None:
         expected = attention(query, key, value, mask=mask, read=Soft())
-        found = torch.where(reads.soft.view(-1, *[1] * (found.ndim - 1)), expected, found)
-    return found, aux
+        output = torch.where(reads.soft.view(-1, *[1] * (output.ndim - 1)), expected, output)
+    return output, aux
 
 
 def mask_of(cells: Cells) -> masks.Lengths | None:
-    """Return which cells there are, None if all of them."""
+    """Return the mask of the cells, or None if no image has padding."""
     return None if cells.lengths is None else masks.Lengths(cells.lengths)

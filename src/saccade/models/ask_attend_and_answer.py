@@ -1,4 +1,4 @@
-"""Two hops of attention: by the question's words, then by the whole question (Xu, Saenko 2016).
+"""Two hops of attention: by words, then by the question (Xu, Saenko 2016).
 
 "Ask, Attend and Answer: Exploring Question-Guided Spatial Attention for Visual Question Answering",
 https://arxiv.org/abs/1511.05234.
@@ -24,25 +24,25 @@ from saccade.nn import Attention
 
 __all__ = ["AskAttendAndAnswer", "Bag", "Options"]
 
-_PLACES = 32  # words that have a weight of their own in a bag
+_POSITIONS = 32  # word positions with a weight each in a bag. Later words share the last weight.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(weighing.Options, Seeing):
-    """The sizes, and how the question and cells are read.
+    """The sizes, the question encoder and the read of the cells.
 
     >>> Options(question="bag").hidden_dim
     128
     """
 
     hidden_dim: int = 128
-    """Features of words and of cells."""
+    """Features of words, question and cells in attention."""
 
     question: Literal["lstm", "bag"] = "lstm"
-    """Representation of the question: the last state of an LSTM, or a weighted sum of word vectors (bag)."""
+    """Question encoder: last state of an LSTM, or weighted sum of word vectors (bag)."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options by the names that a user types."""
         Seeing.__post_init__(self)
         weighing.Options.__post_init__(self)
         in_ranges(self, (("hidden_dim", 1, 1 << 16),))
@@ -54,10 +54,10 @@ _DEFAULT = Options()
 
 
 class Bag(nn.Module):
-    r"""The sum of words' vectors by weights of places: \(q = \sum_j w_j v_j + b\).
+    r"""Sum of word vectors, weighted by position: \(q = \sum_j w_j v_j + b\).
 
     Args:
-        dim: features of a vector.
+        dim: features of a word vector.
 
     Source:
         Xu, Saenko 2016, section 3.1: \(Q = W_Q V + b_Q\).
@@ -69,21 +69,21 @@ class Bag(nn.Module):
 
     def __init__(self, dim: int) -> None:
         super().__init__()
-        self.weight, self.bias = nn.Parameter(torch.ones(_PLACES)), nn.Parameter(torch.zeros(dim))
+        self.weight, self.bias = nn.Parameter(torch.ones(_POSITIONS)), nn.Parameter(torch.zeros(dim))
 
     def forward(self, vectors: Padded) -> Tensor:
-        """Return what all words ask, `(batch, dim)`.
+        """Return the vectors of the questions, `(batch, dim)`.
 
         Args:
-            vectors: of words, `(batch, length, dim)`; what padding holds changes nothing.
+            vectors: word vectors, `(batch, length, dim)`. Values in padding are ignored.
         """
-        places = torch.arange(vectors.values.shape[1], device=vectors.values.device).clamp(max=_PLACES - 1)
-        weighted = torch.where(vectors.within[..., None], self.weight[places][:, None] * vectors.values, 0.0)
+        positions = torch.arange(vectors.values.shape[1], device=vectors.values.device).clamp(max=_POSITIONS - 1)
+        weighted = torch.where(vectors.within[..., None], self.weight[positions][:, None] * vectors.values, 0.0)
         return weighted.sum(1) + self.bias
 
 
 class AskAttendAndAnswer(Answerer):
-    r"""A spatial memory that is read twice: where a word fits, and where the question and the first evidence do.
+    r"""Two reads of a spatial memory: by single words, then by the question.
 
     .. math::
         C_{ji} &= v_j^\top (W_A a_i + b_A) \qquad
@@ -92,22 +92,23 @@ class AskAttendAndAnswer(Answerer):
         \beta_i &= \operatorname{softmax}_i\big(o^\top (W_E a_i + b_E)\big) \qquad
         f = W_P \operatorname{relu}\big(\textstyle\sum_i \beta_i (W_{E_2} a_i + b_{E_2}) + o\big) + b_P
 
-    for cells a, words v and the whole question q. Of the first hop the key of a cell is one number, its product with
-    the word that fits it best, and the query is 1. A word calls for the weights of those cells that it fits best.
+    for cells a, words v and the whole question q. In the first hop the score of a cell is its largest product with any
+    word. The query is 1, and the key of a cell is that product. The share of a word in the first hop is the sum of the
+    weights of the cells with this word as maximum.
 
-    | part | in the paper | here | because |
-    |---|---|---|---|
-    | the question | vectors of words, their sum by places | an LSTM; `--question bag` | a sum has no order |
-    | cells | GoogLeNet's, 7 × 7 or 14 × 14 | those of an encoder trained here | nothing is downloaded |
-    | hops | read softly | or one cell each, by `--read` | to compare |
-    | where a cell lies | nothing says it | a code of its place is in it | questions ask about places |
+    The model differs from the paper in four parts:
 
-    What a hop finds is standardized over the batch in training, and by running means outside of it (`Standardized`).
+    - An LSTM encodes the question, because a sum has no word order. `--question bag` is the paper's sum.
+    - The image encoder is trained here. The paper has GoogLeNet's cells, 7 × 7 or 14 × 14.
+    - `--read` also has hard attention. The paper's hops are soft.
+    - Cells contain a position code, because questions ask about positions.
+
+    The output of a hop is standardized over the batch in training, and by running means otherwise (`Standardized`).
 
     Args:
-        encoder: what sees: a `saccade.models.image_encoder.ImageEncoder`, or a `FeatureEncoder`.
-        words: how many there are, from 0 (padding) on.
-        classes: answers.
+        encoder: a `saccade.models.image_encoder.ImageEncoder` or `FeatureEncoder`.
+        words: size of the vocabulary. Word 0 is padding.
+        classes: number of answers.
         options: the sizes.
 
     Example:
@@ -146,18 +147,20 @@ class AskAttendAndAnswer(Answerer):
     def answers(self, visual: Visual, question: Padded, draws: int, reads: Reads | None) -> Tensor:
         cells = cast("Cells", self.encoder(visual))
         words = self.dropout(self.embedding(torch.where(question.within, question.values, 0)))
-        asked = self.questions(Padded(words, question.lengths))[:, None].expand(-1, draws, -1)
+        query = self.questions(Padded(words, question.lengths))[:, None].expand(-1, draws, -1)
         evidence = self.evidence(cells.values)
         fits = words @ self.correlated(cells.values).mT
         best, word = fits.masked_fill(~question.within[..., None], -torch.inf).max(1)
-        one = best.new_ones(*asked.shape[:2], 1)
-        first = self._read(self.by_words, one, best[..., None], evidence, cells, reads, asked)
+        unit_query = best.new_ones(*query.shape[:2], 1)
+        first = self._read(self.by_words, unit_query, best[..., None], evidence, cells, reads, query)
         if reads is not None and reads.weights:
             called = torch.zeros_like(fits[..., 0])
             reads.words = called.scatter_add(1, word, reads.weights[0][:, 0]).detach()
-        found = self.first_norm(first) + asked
-        second = self._read(self.by_question, found, evidence, self.finer(cells.values), cells, reads, found)
-        logits: Tensor = self.output(F.relu(self.second_norm(second) + found))
+        evidence_query = self.first_norm(first) + query
+        second = self._read(
+            self.by_question, evidence_query, evidence, self.finer(cells.values), cells, reads, evidence_query
+        )
+        logits: Tensor = self.output(F.relu(self.second_norm(second) + evidence_query))
         return logits
 
     def _read(
@@ -168,11 +171,14 @@ class AskAttendAndAnswer(Answerer):
         value: Tensor,
         cells: Cells,
         reads: Reads | None,
-        known: Tensor,
+        state: Tensor,
     ) -> Tensor:
-        """What a hop reads, `(batch, draws, hidden_dim)`; `known` is what a reward is compared by."""
-        found, aux = attended(attention, query, key, value, mask_of(cells), reads)
+        """Return the output of a hop, `(batch, draws, hidden_dim)`.
+
+        `state` is the input of REINFORCE's baseline.
+        """
+        output, aux = attended(attention, query, key, value, mask_of(cells), reads)
         if reads is not None:
-            reads.add(known, aux)
+            reads.add(state, aux)
             reads.shape = cells.shape
-        return found
+        return output

@@ -1,4 +1,4 @@
-"""An LSTM over the question, with attention to the image at every word (Zhu et al. 2016).
+"""An LSTM with attention to the image at every word (Zhu et al. 2016).
 
 "Visual7W: Grounded Question Answering in Images", https://arxiv.org/abs/1511.03416.
 """
@@ -24,7 +24,7 @@ __all__ = ["AttentionLSTM", "Options"]
 
 @dataclass(frozen=True, kw_only=True)
 class Options(show_and_answer.Options):
-    """The sizes, and how cells are weighed.
+    """The sizes and the normalizer.
 
     >>> Options(normalizer="sparsemax").hidden_dim
     128
@@ -34,7 +34,7 @@ class Options(show_and_answer.Options):
     """Normalizer of the scores. Sparsemax and entmax make most weights exactly 0."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options by the names that a user types."""
         super().__post_init__()
         check_normalizer(self.normalizer)
 
@@ -43,7 +43,7 @@ _DEFAULT = Options()
 
 
 class AttentionLSTM(Answerer):
-    r"""An LSTM that reads the question, each word of which reads the image.
+    r"""An LSTM over question words and their reads of the image.
 
     .. math::
         s_j &= \big[\operatorname{LSTM}_1(E w)_j;\ \operatorname{LSTM}_2(E w^{\text{reversed}})_{n+1-j}\big] \qquad
@@ -52,23 +52,24 @@ class AttentionLSTM(Answerer):
         h_j = \operatorname{LSTM}_3([s_j; r_j], h_{j-1}) \\
         f &= W_2 \operatorname{relu}\big(W_1 [h_n;\ \tfrac{1}{n} \textstyle\sum_j r_j] + b_1\big) + b_2
 
-    for cells a and the n words of a question: "is the red circle left of the blue square ?" can read the circle's place
-    before the square's, and compare. What words found is standardized over the words of a batch in training, and by
-    running means outside of it.
+    for cells a and the n words of a question. For example, "is the red circle left of the blue square ?" reads the
+    position of the circle before that of the square, and compares them. The norm standardizes the reads of all words of
+    a batch in training, and uses running means otherwise.
 
-    | part | in the paper | here | because |
-    |---|---|---|---|
-    | what asks | the state before a word | states at it of two LSTMs, one a direction | "red" has to know of what |
-    | what weighs cells | the additive score | scaled products | they name a thing by colour and shape together |
-    | the image | VGG-16's, and the first input too | cells of an encoder trained here | nothing is downloaded |
-    | where a cell lies | nothing says it | a code of its place is in it | questions ask about places |
-    | what was read | as it is | standardized over the batch | a thing is a small part of a mean over all cells |
-    | the answer | written, or one of four | one of the classes; `--generate` writes it | as all models here |
+    The model differs from the paper in these parts:
+
+    - The query is the state of a bidirectional LSTM at the word, because "red" depends on the noun behind it. The paper
+      has the state before the word.
+    - The score is a scaled dot product. The paper's is additive.
+    - The image encoder is trained here. The paper has VGG-16, whose features are also the first input of the LSTM.
+    - Cells contain a position code, because questions ask about positions.
+    - Reads are standardized over the batch, because an object is a small part of the mean of all cells.
+    - The answer is one of the classes. `--generate` writes it, as the paper does. The paper also chooses one of four.
 
     Args:
-        encoder: what sees: a `saccade.models.image_encoder.ImageEncoder`, or a `FeatureEncoder`.
-        words: how many there are, from 0 (padding) on.
-        classes: answers.
+        encoder: a `saccade.models.image_encoder.ImageEncoder` or `FeatureEncoder`.
+        words: size of the vocabulary. Word 0 is padding.
+        classes: number of answers.
         options: the sizes.
 
     Example:
@@ -77,7 +78,7 @@ class AttentionLSTM(Answerer):
         >>> model = AttentionLSTM(ImageEncoder(3, options), 9, 5, options)
         >>> question = Padded(torch.tensor([[4, 5], [6, 0]]), torch.tensor([2, 1]))
         >>> looked = model.look(Visual(torch.rand(2, 3, 16, 16)), question)
-        >>> looked.weights.shape, looked.shape  # a read for each word, and the mean of them
+        >>> looked.weights.shape, looked.shape  # a read per word, and the mean of the reads
         (torch.Size([2, 3, 16]), (4, 4))
 
     Source:
@@ -106,21 +107,21 @@ class AttentionLSTM(Answerer):
         cells, within = cast("Cells", self.encoder(visual)), question.within
         words = self.dropout(self.embedding(torch.where(within, question.values, 0)))
         states = self.reader(Padded(words, question.lengths)).values
-        found, aux = attended(self.attention, states, cells.values, cells.values, mask_of(cells), reads)
+        outputs, aux = attended(self.attention, states, cells.values, cells.values, mask_of(cells), reads)
         if reads is not None and aux.weights is not None:
             self._keep(reads, torch.where(within[..., None], aux.weights, 0), question, cells)
-        seen = self._standardized(found, within)
-        last = self.questions(Padded(torch.cat([states, seen], -1), question.lengths))
-        logits: Tensor = self.output(torch.cat([last, seen.sum(1) / question.lengths[:, None]], -1))
+        contexts = self._standardized(outputs, within)
+        last = self.questions(Padded(torch.cat([states, contexts], -1), question.lengths))
+        logits: Tensor = self.output(torch.cat([last, contexts.sum(1) / question.lengths[:, None]], -1))
         return logits[:, None].expand(-1, draws, -1)
 
-    def _standardized(self, found: Tensor, within: Tensor) -> Tensor:
-        """What words found, those that are padding left out of all means."""
-        rows = self.norm(found[within][:, None])[:, 0]
-        return torch.zeros_like(found).index_put((within,), rows)
+    def _standardized(self, outputs: Tensor, within: Tensor) -> Tensor:
+        """Standardize the reads of words. Reads of padding are 0 and enter no mean."""
+        rows = self.norm(outputs[within][:, None])[:, 0]
+        return torch.zeros_like(outputs).index_put((within,), rows)
 
     def _keep(self, reads: Reads, weights: Tensor, question: Padded, cells: Cells) -> None:
-        """Keep the weights `(batch, words, cells)` of each word, then those of all words, their mean."""
+        """Keep the weights `(batch, words, cells)` word by word, and then their mean."""
         mean = weights.sum(1) / question.lengths[:, None]
-        reads.weights += [each[:, None] for each in (*weights.unbind(1), mean)]
+        reads.weights += [rows[:, None] for rows in (*weights.unbind(1), mean)]
         reads.shape = cells.shape

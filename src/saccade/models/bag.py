@@ -1,4 +1,4 @@
-"""A bag of words and n-grams: logistic regression, no attention (Joulin et al. 2017).
+"""Bag of words and n-grams: logistic regression (Joulin et al. 2017).
 
 "Bag of Tricks for Efficient Text Classification", https://arxiv.org/abs/1607.01759.
 """
@@ -19,7 +19,7 @@ from saccade.models.padded import Padded
 __all__ = ["Bag", "Options"]
 
 _FACTOR, _MODULUS = 116_049_371, 2**31 - 1  # of the hash; products of both stay below 2^63
-_LONGEST = 10
+_LONGEST = 10  # words of an n-gram
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,16 +31,16 @@ class Options(classifier.Options):
     """
 
     ngrams: int = 1
-    """Longest n-gram with a vector: 2 for pairs of words, which distinguish "not good" from "good"."""
+    """Length of the longest n-gram. With 2, "not good" has its own vector."""
 
     buckets: int = 131_072
-    """Vectors that all n-grams share by a hash."""
+    """Number of n-gram vectors, shared by a hash."""
 
     reduction: Literal["sum", "mean", "root"] = "sum"
-    """Pooling of the vectors: sum, mean (the paper), or sum divided by the root of their number."""
+    """Pooling: sum, mean (the paper), or sum divided by the root of the count."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options by the names that a user types."""
         classifier.Options.__post_init__(self)
         in_ranges(self, (("ngrams", 1, _LONGEST), ("buckets", 1, 100_000_000)))
         if self.reduction not in ("sum", "mean", "root"):
@@ -51,15 +51,15 @@ _DEFAULT = Options()
 
 
 class Bag(Classifier):
-    r"""Every word has a say of its own, and with n-grams every run of words, whatever stands beside it.
+    r"""A linear classifier on the sum or mean of word and n-gram vectors.
 
     .. math:: f = W \frac{1}{s(m)} \Big(\sum_j E w_j + \sum_{n=2}^{N} \sum_j G_{h(w_j \ldots w_{j+n-1})}\Big) + b
 
-    of m vectors in all, with s(m) = 1 (sum), m (mean, the paper) or \(\sqrt m\) (root), and a hash h into the rows
-    of G. With N = 1 each word adds W E w to the logits wherever it stands: "not" moves every sentence by the same.
+    for m vectors in all, with s(m) = 1 (sum), m (mean, the paper) or \(\sqrt m\) (root), and a hash h into the rows
+    of G. With N = 1 each word adds W E w to the logits at any position. For example, "not" has one effect on all texts.
 
     Args:
-        size: number of words, from 0 (padding) on.
+        size: size of the vocabulary. Word 0 is padding.
         classes: number of classes.
         options: dimensions and probabilities.
 
@@ -70,8 +70,8 @@ class Bag(Classifier):
         True
 
     Source:
-        Joulin et al. 2017, section 2, n-grams by the hashing trick 2.2; the sum in the mean's place, and the name,
-        Iyyer et al. 2015, section 2 (https://aclanthology.org/P15-1162).
+        Joulin et al. 2017, section 2, with hashed n-grams in section 2.2. The sum is that of Iyyer et al. 2015, section
+        2 (https://aclanthology.org/P15-1162), who also have the name.
     """
 
     Options: TypeAlias = Options
@@ -94,15 +94,16 @@ class Bag(Classifier):
         count = source.lengths
         for n, rows in self._rows(source.values):
             inside = torch.arange(rows.shape[1], device=rows.device) + n <= source.lengths[:, None]
-            found = self.words.dropout(self.runs(rows))
-            total = total + torch.where(inside[..., None], found, 0.0).sum(1)
+            vectors = self.words.dropout(self.runs(rows))
+            total = total + torch.where(inside[..., None], vectors, 0.0).sum(1)
             count = count + inside.sum(1)
         logits: Tensor = self.output(total / self._scale(count)[:, None].to(total.dtype))
         return logits
 
     def shares(self, tokens: Tensor, label: int) -> Tensor | None:
-        """What each word adds to the logit of a class over the mean of the others' is its vector by a difference; what
-        a run of words adds is shared out evenly among them.
+        """Return the share of each word in a logit less the mean of the other logits.
+
+        An n-gram's contribution is divided evenly among its words.
         """
 
         def differences(vectors: Tensor) -> Tensor:
@@ -115,16 +116,16 @@ class Bag(Classifier):
         for n, rows in self._rows(tokens[None]):
             added = differences(self.runs(rows[0])) / n
             count += len(added)
-            for place in range(n):
-                shares[place : place + len(added)] += added
+            for offset in range(n):
+                shares[offset : offset + len(added)] += added
         return shares / self._scale(torch.tensor(count)).to(shares)
 
     def _rows(self, tokens: Tensor) -> Iterator[tuple[int, Tensor]]:
-        """For each n from 2 on the rows of the vectors of all runs of n words, `(batch, length - n + 1)`."""
-        found = tokens
+        """Yield each n from 2 on with hashes of the n-grams `(batch, length - n + 1)`."""
+        hashes = tokens
         for n in range(2, min(self.options.ngrams, tokens.shape[1]) + 1):
-            found = (found[:, :-1] * _FACTOR + tokens[:, n - 1 :]) % _MODULUS
-            yield n, found % self.options.buckets
+            hashes = (hashes[:, :-1] * _FACTOR + tokens[:, n - 1 :]) % _MODULUS
+            yield n, hashes % self.options.buckets
 
     def _scale(self, count: Tensor) -> Tensor:
         power = {"sum": 0.0, "root": 0.5, "mean": 1.0}[self.options.reduction]

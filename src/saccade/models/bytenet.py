@@ -1,7 +1,7 @@
-"""ByteNet: dilated convolutions, no attention or recurrence (Kalchbrenner et al. 2016).
+"""ByteNet: dilated convolutions, no attention (Kalchbrenner et al. 2016).
 
-"Neural Machine Translation in Linear Time", https://arxiv.org/abs/1610.10099. Its time is linear in the lengths of both
-sides, and the source keeps a place for each of its tokens: what attention is compared with.
+"Neural Machine Translation in Linear Time", https://arxiv.org/abs/1610.10099. Its time is
+linear in both lengths, and its source representation grows with the source. It is a baseline of attention.
 """
 
 import math
@@ -29,8 +29,8 @@ _STEEPEST = 100.0
 
 _DATES = {
     "hidden_dim": 64,
-    # Of a date most has to move by more than ten characters: 600 steps of 1,200 tokens come to 65% so, to 39% in more
-    # time with the paper's kernel of 3 and dilations to 16. Twice as many steps of half the tokens are better still.
+    # Most characters of a date move by more than ten positions. With 600 steps of 1,200 tokens this reaches 65%. The
+    # paper's kernel of 3 with dilations to 16 reaches 39% in more time. Twice the steps of half the tokens are better.
     "kernel_size": 11,
     "max_dilation": 4,
     "sets": 1,
@@ -49,7 +49,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "trees": {**_DATES, "max_dilation": 8, "batch_tokens": 1200},
     "files": {"hidden_dim": 128, "dropout": 0.2, "learning_rate": 1e-3},
 }
-"""What suits each data set."""
+"""Recipes by data set."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,22 +64,26 @@ class Options:
     """Features d inside a block. Embeddings and the outputs of blocks have 2 d."""
 
     kernel_size: int = 3
-    """Width of the convolutions. It must be odd, because the source is read on both sides."""
+    """Width of the convolutions. It must be odd, because the encoder centres it."""
 
     sets: int = 2
-    """Sets of blocks in the encoder, and in the decoder. The dilation doubles from block to block of a set."""
+    """Sets of blocks in the encoder, and in the decoder.
+
+    The dilation doubles from block to block of a set."""
 
     max_dilation: int = 16
-    """Largest dilation, that of the last block of a set. A power of two."""
+    """Dilation of the last block of a set, a power of two."""
 
     stretch: float = 1.2
-    """Positions of the source representation per source token. Later target tokens read zeros."""
+    """Positions of the source representation per source token.
+
+    Target tokens beyond it read zeros."""
 
     dropout: float = 0.1
     """Dropout of embeddings and of the output of each block."""
 
     def __post_init__(self) -> None:
-        """Refuse sizes of nothing, naming the option as it is typed."""
+        """Reject invalid options by the names that a user types."""
         in_ranges(self, _SIZES)
         if self.kernel_size % 2 == 0:
             raise ArgumentError(f"--kernel-size: expected an odd number, got {self.kernel_size}")
@@ -91,7 +95,7 @@ class Options:
 
     @property
     def dilations(self) -> tuple[int, ...]:
-        """Of each block, in their order."""
+        """Dilation of each block, in order."""
         return tuple(1 << power for power in range(self.max_dilation.bit_length())) * self.sets
 
 
@@ -100,14 +104,14 @@ _DEFAULT = Options()
 
 @dataclass(frozen=True)
 class State:
-    """What the decoder carries on: of each convolution what it will read again, a constant number of positions.
+    """Decoder state: the recent inputs of each convolution, constant in size.
 
     Args:
-        source: the encoder's representation, one for all outputs of an example, `(examples, width, 2 hidden_dim)`.
-        caches: of each block, what its convolution read last, `(examples * beam, (kernel_size - 1) * dilation,
+        source: source representation, shared by all outputs of an example, `(examples, width, 2 hidden_dim)`.
+        caches: latest inputs of the convolution of each block, `(examples * beam, (kernel_size - 1) * dilation,
             hidden_dim)`.
-        position: of the next target token.
-        beam: outputs an example.
+        position: position of the next target token.
+        beam: outputs per example.
 
     Example:
         >>> model = ByteNet(9, 7, Options(hidden_dim=4, sets=1, max_dilation=1))
@@ -122,29 +126,29 @@ class State:
     beam: int = 1
 
     def select(self, rows: Tensor, examples: Tensor | None) -> "State":
-        """Return the state of rows `(examples, beam)`, of these examples; None for all of them in their order."""
+        """Select and reorder rows, as `saccade.models.seq2seq.State.select` does."""
         source = self.source if examples is None else self.source[examples]
         chosen = rows.flatten()
         return State(source, tuple(cache[chosen] for cache in self.caches), self.position, rows.shape[1])
 
 
 class ByteNet(Seq2Seq[Padded, State]):
-    r"""A causal stack of dilated convolutions on top of one that sees both sides of the source.
+    r"""A causal stack of dilated convolutions on top of a bidirectional one.
 
     .. math::
         x \leftarrow x + W_3\, \sigma\Big(\sum_{j} V_j\, u_{t + (j - c)\, r}\Big) \qquad u_t = \sigma(W_2\, \sigma(x_t))
 
-    with \(\sigma(x) = \max(0, \operatorname{LayerNorm}(x))\), dilation r = 1, 2, 4, ..., 16 and again, tap j from 0 to
-    k - 1, and c = k - 1 in the decoder, which so reads no later position, (k - 1) / 2 in the encoder. The first of the
-    decoder's blocks reads, at target position i, the embedding of the token before it and what the encoder has at its
-    position i, added up. The encoder has \(\lceil a n \rceil\) positions for n source tokens; beyond them the decoder
-    is told nothing new and goes on from what it has read. The output matrix is the embedding of the target.
+    with \(\sigma(x) = \max(0, \operatorname{LayerNorm}(x))\), dilation r = 1, 2, 4, ..., 16 in each set, and tap j from
+    0 to k - 1. The offset c is k - 1 in the causal decoder and (k - 1) / 2 in the encoder. At target position i the
+    decoder's input is the embedding of the token before it plus the encoder's output at position i. The encoder has
+    \(\lceil a n \rceil\) positions for n source tokens. Beyond them its output is 0. The output matrix is the embedding
+    of the target.
 
     Args:
-        source_size: number of source tokens, from 0 (padding) on.
-        target_size: number of target tokens.
-        options: the sizes; a above is `stretch`.
-        joint: whether both sides have one vocabulary, and so one embedding.
+        source_size: size of the source vocabulary. Token 0 is padding.
+        target_size: size of the target vocabulary.
+        options: the sizes. `stretch` is a above.
+        joint: whether both sides share one vocabulary and one embedding.
 
     Example:
         >>> model = ByteNet(11, 7, Options(hidden_dim=4, sets=1))
@@ -153,7 +157,7 @@ class ByteNet(Seq2Seq[Padded, State]):
         torch.Size([2, 6, 7])
 
     Source:
-        Kalchbrenner et al. 2016, section 3; what is otherwise is in docs/models.md.
+        Kalchbrenner et al. 2016, section 3; differences are listed in docs/models.md.
     """
 
     Options: TypeAlias = Options
@@ -177,11 +181,13 @@ class ByteNet(Seq2Seq[Padded, State]):
 
     def encode(self, source: Padded) -> State:
         tokens, lengths = source
-        widths = (self.options.stretch * lengths.double() - 1e-9).ceil().long()  # 1.1 times 100 is a little above 110
-        places = torch.arange(int(widths.max()), device=tokens.device)
-        tokens = F.pad(tokens, (0, max(0, len(places) - tokens.shape[1])))[:, : len(places)]
-        x = self._embedded(self.source_embedding, tokens) * (places < lengths[:, None])[..., None]
-        within = (places < widths[:, None])[..., None]
+        widths = (
+            (self.options.stretch * lengths.double() - 1e-9).ceil().long()
+        )  # in float64 1.1 · 100 is a little above 110
+        positions = torch.arange(int(widths.max()), device=tokens.device)
+        tokens = F.pad(tokens, (0, max(0, len(positions) - tokens.shape[1])))[:, : len(positions)]
+        x = self._embedded(self.source_embedding, tokens) * (positions < lengths[:, None])[..., None]
+        within = (positions < widths[:, None])[..., None]
         for block in self.encoder:
             x = block(x, within)
         x = self.encoder_norm(x) * within
@@ -205,57 +211,57 @@ class ByteNet(Seq2Seq[Padded, State]):
         return self._features(x)
 
     def _embedded(self, embedding: nn.Embedding, tokens: Tensor) -> Tensor:
-        found: Tensor = self.dropout(embedding(tokens) * math.sqrt(embedding.embedding_dim))
-        return found
+        vectors: Tensor = self.dropout(embedding(tokens) * math.sqrt(embedding.embedding_dim))
+        return vectors
 
     def _features(self, x: Tensor) -> Tensor:
-        found: Tensor = self.readout(F.relu(self.decoder_norm(x)))
-        return found
+        features: Tensor = self.readout(F.relu(self.decoder_norm(x)))
+        return features
 
 
 class _Block(nn.Module):
-    """A dilated convolution of half as many features between two maps of each position, added to its input."""
+    """A residual bottleneck: linear map, dilated convolution, linear map."""
 
     def __init__(self, options: Options, dilation: int) -> None:
         super().__init__()
         self.dim = dim = options.hidden_dim
         self.size, self.dilation = options.kernel_size, dilation
         self.down, self.up = nn.Linear(2 * dim, dim), nn.Linear(dim, 2 * dim)
-        self.convolution = nn.Linear(options.kernel_size * dim, dim)  # of all its taps side by side
+        self.convolution = nn.Linear(options.kernel_size * dim, dim)  # over all taps, concatenated
         self.norms = nn.ModuleList([nn.LayerNorm(2 * dim), nn.LayerNorm(dim), nn.LayerNorm(dim)])
         self.dropout = Dropout(options.dropout)
 
     def forward(self, x: Tensor, within: Tensor | None = None) -> Tensor:
-        """The features `(batch, length, 2 d)` from those of positions on both sides `within`, or before if None."""
+        """Return the features `(batch, length, 2 d)`, causal if `within` is None."""
         reduced = self._reduced(x) if within is None else self._reduced(x) * within
         return self._residual(x, taps(reduced, self.size, self.dilation, causal=within is None))
 
     def nothing(self, like: Tensor) -> Tensor:
-        """What lies before the first position: zeros `(examples, (k - 1) * dilation, d)`."""
+        """Return the empty cache: zeros `(examples, (k - 1) * dilation, d)`."""
         return like.new_zeros(len(like), (self.size - 1) * self.dilation, self.dim)
 
     def step(self, x: Tensor, cache: Tensor) -> tuple[Tensor, Tensor]:
-        """The features `(rows, 2 d)` of one more position of a causal convolution, and what the next one reads."""
+        """Return the features `(rows, 2 d)` of the next position, and the new cache."""
         window = torch.cat([cache, self._reduced(x)[:, None]], 1)
         return self._residual(x, window[:, :: self.dilation].flatten(1)), window[:, 1:]
 
     def _reduced(self, x: Tensor) -> Tensor:
-        found: Tensor = F.relu(self.norms[1](self.down(F.relu(self.norms[0](x)))))
-        return found
+        features: Tensor = F.relu(self.norms[1](self.down(F.relu(self.norms[0](x)))))
+        return features
 
     def _residual(self, x: Tensor, read: Tensor) -> Tensor:
-        found: Tensor = x + self.dropout(self.up(F.relu(self.norms[2](self.convolution(read)))))
-        return found
+        output: Tensor = x + self.dropout(self.up(F.relu(self.norms[2](self.convolution(read)))))
+        return output
 
 
 def taps(x: Tensor, size: int, dilation: int, *, causal: bool) -> Tensor:
-    """Return what a dilated convolution reads at every position, side by side, with zeros beyond the ends.
+    """Return the inputs of a dilated convolution at every position, padded by zeros.
 
     Args:
         x: `(batch, length, features)`.
-        size: k, how many positions are read; odd unless causal.
-        dilation: how far apart, in positions.
-        causal: whether the last of them is the position itself; else the middle one is.
+        size: kernel size k, odd unless causal.
+        dilation: distance between taps, in positions.
+        causal: whether the position is the last tap. Otherwise it is the middle one.
 
     Returns:
         `(batch, length, k * features)`, the earliest position first.
@@ -274,5 +280,5 @@ def taps(x: Tensor, size: int, dilation: int, *, causal: bool) -> Tensor:
 
 
 def _fitted(x: Tensor, length: int) -> Tensor:
-    """The first positions of `(batch, any, features)`, zeros beyond the last of them: `(batch, length, features)`."""
+    """Cut or pad `(batch, any, features)` with zeros to `(batch, length, features)`."""
     return F.pad(x[:, :length], (0, 0, 0, max(0, length - x.shape[1])))

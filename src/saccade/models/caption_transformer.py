@@ -1,4 +1,4 @@
-"""A Transformer with an image encoder: each word attends to all parts of the image.
+"""A Transformer with an image encoder: each word attends to the whole image.
 
 Vaswani et al. 2017, "Attention Is All You Need", https://arxiv.org/abs/1706.03762, with an image in the source's place
 as in Cornia et al. 2020, "Meshed-Memory Transformer for Image Captioning", https://arxiv.org/abs/1912.08226.
@@ -20,7 +20,7 @@ __all__ = ["CaptionTransformer", "Options"]
 
 @dataclass(frozen=True, kw_only=True)
 class Options(image_encoder.Options, transformer.Options):
-    """The sizes of what sees an image and of the Transformer that writes about it.
+    """The sizes of the image encoder and of the Transformer.
 
     >>> Options(layers=2).hidden_dim
     128
@@ -42,7 +42,7 @@ class Options(image_encoder.Options, transformer.Options):
     """Dropout of cells, embeddings and the output of each sublayer."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options by the names that a user types."""
         image_encoder.Options.__post_init__(self)
         transformer.Options.__post_init__(self)
 
@@ -51,15 +51,15 @@ _DEFAULT = Options()
 
 
 class CaptionTransformer(Transformer):
-    r"""`saccade.models.transformer.Transformer` whose source are the cells of an image.
+    r"""`saccade.models.transformer.Transformer` with image cells as its source.
 
     .. math:: x_i = W a_i + b
 
-    for cells a, each with the code of its place, in the place of embedded words.
+    for cells a, which contain a position code. The inputs x replace the word embeddings of the source.
 
     Args:
-        encoder: what sees: a `saccade.models.image_encoder.ImageEncoder`, or a `FeatureEncoder`.
-        target_size: number of tokens, from 0 (padding) on.
+        encoder: a `saccade.models.image_encoder.ImageEncoder` or `FeatureEncoder`.
+        target_size: size of the vocabulary. Token 0 is padding.
         options: the sizes.
 
     Example:
@@ -71,7 +71,7 @@ class CaptionTransformer(Transformer):
         torch.Size([2, 7, 9])
 
     Source:
-        Vaswani et al. 2017, section 3; what is otherwise is in docs/caption.md.
+        Vaswani et al. 2017, section 3; differences are listed in docs/caption.md.
     """
 
     Options: TypeAlias = Options

@@ -1,4 +1,4 @@
-"""What models that write about images share: sizes, recipes, and the state of an LSTM."""
+"""Options, recipes and LSTM state of captioning models."""
 
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -18,7 +18,7 @@ _COMMON: dict[str, Any] = {"schedule": "cosine", "final_rate": 0.02, "clip": 1.0
 RECIPES: dict[str, dict[str, Any]] = {
     "scenes": {
         **_COMMON,
-        "widths": "48,64",  # with more blocks a cell sees what lies beside it, which relations are told by
+        "widths": "48,64",  # more blocks widen the receptive field of a cell, for relations between objects
         "blocks": 2,
         "stem_stride": 6,
         "cell_dim": 128,
@@ -42,12 +42,12 @@ RECIPES: dict[str, dict[str, Any]] = {
         "checkpoint_steps": 500,
     },
 }
-"""What suits each data set, for all models that write about images."""
+"""Recipes of all captioning models, by data set."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(image_encoder.Options):
-    """The sizes of what sees an image and of what writes about it.
+    """The sizes of the image encoder and of the decoder.
 
     >>> Options(hidden_dim=64).embedding_dim
     128
@@ -63,20 +63,20 @@ class Options(image_encoder.Options):
     """Dropout of cells, embeddings and the input of the output layer."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options by the names that a user types."""
         super().__post_init__()
         in_ranges(self, (("hidden_dim", 1, 1 << 20), ("embedding_dim", 1, 1 << 20)))
 
 
 @dataclass(frozen=True)
 class State:
-    """What is carried on, of every output under way.
+    """Decoder state of each output of a beam.
 
     Args:
-        hidden: `(examples, beam, hidden_dim)`.
-        cell: of an LSTM, of the same shape.
-        memory: the cells of each image, one for all its outputs; None where they are not read.
-        image: what is told of the image at every step, `(examples, dim)`; None where nothing is.
+        hidden: hidden state, `(examples, beam, hidden_dim)`.
+        cell: cell state of an LSTM, `(examples, beam, hidden_dim)`.
+        memory: cells of each image, shared by its outputs. None without attention.
+        image: image features at every step, `(examples, dim)`. None if the decoder has none.
 
     Example:
         >>> state = State(torch.zeros(2, 1, 4), torch.zeros(2, 1, 4), image=torch.zeros(2, 3))
@@ -90,7 +90,7 @@ class State:
     image: Tensor | None = None
 
     def select(self, rows: Tensor, examples: Tensor | None) -> "State":
-        """Return the state of rows `(examples, beam)`, of these examples; None for all of them in their order."""
+        """Select and reorder rows, as `saccade.models.seq2seq.State.select` does."""
         state = self if examples is None else self._of(examples)
         return replace(state, hidden=self.hidden.flatten(0, 1)[rows], cell=self.cell.flatten(0, 1)[rows])
 
@@ -99,11 +99,11 @@ class State:
         return replace(self, memory=memory, image=None if self.image is None else self.image[examples])
 
     def rows(self) -> tuple[Tensor, Tensor]:
-        """Return hidden and cell of all outputs one after another, `(examples * beam, hidden_dim)`."""
+        """Return hidden and cell with flat rows, `(examples * beam, hidden_dim)`."""
         return self.hidden.flatten(0, 1), self.cell.flatten(0, 1)
 
     def after(self, hidden: Tensor, cell: Tensor) -> "State":
-        """Return the state with others of these rows."""
+        """Return the state with new hidden and cell rows."""
         return replace(self, hidden=hidden.view(self.hidden.shape), cell=cell.view(self.cell.shape))
 
 
@@ -111,11 +111,11 @@ S = TypeVar("S", bound=AnyState)
 
 
 def texts_of(state: S, source: Visual) -> S:
-    """Return a state of images as that of the texts about them, where an image has several: each is read once for all.
+    """Return the state of the texts, so that texts about one image share its encoding.
 
     Args:
-        state: a row for each image.
-        source: the images, which texts are `about`.
+        state: one row per image.
+        source: images, with the image of each text in `about`.
 
     Example:
         >>> source = Visual(torch.zeros(2, 3, 8, 8), about=torch.tensor([0, 0, 1]))
@@ -126,7 +126,7 @@ def texts_of(state: S, source: Visual) -> S:
 
 
 def picked(image: Tensor, state: State) -> Tensor:
-    """Return what is told of each image for each of its outputs, `(examples * beam, dim)`.
+    """Repeat the image features for each output, `(examples * beam, dim)`.
 
     >>> picked(torch.tensor([[1.0], [2.0]]), State(torch.zeros(2, 2, 4), torch.zeros(2, 2, 4))).flatten()
     tensor([1., 1., 2., 2.])

@@ -1,11 +1,11 @@
-"""A causal Transformer: attention to all earlier positions, no state (Vaswani et al. 2017).
+"""A causal Transformer: attention to earlier positions (Vaswani et al. 2017).
 
 "Attention Is All You Need", https://arxiv.org/abs/1706.03762.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias, cast
+from typing import Any, ClassVar, TypeAlias
 
 from torch import Tensor, nn
 
@@ -22,7 +22,7 @@ __all__ = ["CausalTransformer", "Options"]
 
 @dataclass(frozen=True, kw_only=True)
 class Options(transformer.Options):
-    """The sizes of a Transformer that memorizes.
+    """The sizes of a causal Transformer.
 
     >>> Options(layers=1).positions
     'rotary'
@@ -44,11 +44,12 @@ class Options(transformer.Options):
     """Dropout of embeddings and of the output of each sublayer."""
 
     positions: transformer.Positions = "rotary"
-    """Position encoding: added to the inputs (sinusoidal), rotations of queries and keys (rotary), distances in the
-    scores (alibi), or none."""
+    """Position encoding: sinusoidal, rotary, alibi or none.
+
+    Sinusoidal adds it to the inputs, rotary rotates queries and keys, alibi adds distances to the scores."""
 
     def __post_init__(self) -> None:
-        """Refuse what any part refuses."""
+        """Reject invalid options by the names that a user types."""
         transformer.Options.__post_init__(self)
         if self.experts:
             raise ArgumentError(f"--experts: expected none of a transformer that memorizes, got {self.experts}")
@@ -59,15 +60,15 @@ _DEFAULT = Options()
 
 
 class CausalTransformer(Memorizer):
-    r"""Every step attends to those before it and to itself.
+    r"""A decoder without a source: each step attends to itself and earlier steps.
 
     .. math:: f = \operatorname{Decoder}(P x)
 
-    which knows the order by `positions`.
+    for projected inputs P x. `positions` encodes their order.
 
     Args:
-        sizes: of what is read and said.
-        options: the sizes of its parts.
+        sizes: sizes of input and output.
+        options: the sizes of the layers.
 
     Example:
         >>> import torch
@@ -76,7 +77,7 @@ class CausalTransformer(Memorizer):
         torch.Size([2, 7, 8])
 
     Source:
-        Vaswani et al. 2017, section 3.1, its decoder without a source.
+        Vaswani et al. 2017, section 3.1, the decoder without a source.
     """
 
     Options: TypeAlias = Options
@@ -98,8 +99,8 @@ class CausalTransformer(Memorizer):
 
     def features(self, steps: Padded) -> Tensor:
         x = add_positions(self.projection(steps.values), 0, self.options)
-        found: Tensor = self.norm(apply_layers(cast("list[Layer]", self.layers), x, masks.Causal(), self.options))
-        return found
+        states: Tensor = self.norm(apply_layers(self.layers, x, masks.Causal(), self.options))
+        return states
 
     def attended(self, records: Sequence[tuple[str, AuxOutput]]) -> Mapping[str, Tensor]:
         every = [aux.weights for _, aux in records if aux.weights is not None]

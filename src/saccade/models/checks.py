@@ -1,4 +1,4 @@
-"""Checks that the options of several models share; what is wrong is named as it is typed."""
+"""Checks of options, shared by several models. Errors name the option as typed."""
 
 from saccade.errors import ArgumentError
 
@@ -9,11 +9,11 @@ def below_one(options: object, *names: str) -> None:
     r"""Check probabilities and shares: \(0 \le p < 1\).
 
     Args:
-        options: what has them.
-        names: of those to check.
+        options: the dataclass of the options.
+        names: names of the fields to check.
 
     Raises:
-        ArgumentError: the first that is outside.
+        ArgumentError: if a value is outside of the range.
 
     Example:
         >>> from types import SimpleNamespace
@@ -29,15 +29,15 @@ def below_one(options: object, *names: str) -> None:
 
 
 def even(options: object, name: str, largest: int = 1_000_000) -> None:
-    """Check the units of two directions together.
+    """Check the number of units of two directions together.
 
     Args:
-        options: what has them.
-        name: of their number.
-        largest: number.
+        options: the dataclass of the options.
+        name: name of the field.
+        largest: largest number of units.
 
     Raises:
-        ArgumentError: if it is not even, below 2 or too large.
+        ArgumentError: if the number is odd, below 2 or too large.
 
     Example:
         >>> from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""What every classifier of sentences is: words come in with their lengths, the logits of classes go out."""
+"""Base classes, options and word vectors of text classifiers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ from saccade.nn import AttentionPool
 
 __all__ = ["Classifier", "Options", "Pool", "Pooled", "Words"]
 
-_DIM = 100  # of word vectors if nothing is said
-_UNKNOWN = 3  # the id of every word that is not known
+_DIM = 100  # of word vectors by default
+_UNKNOWN = 3  # id of the unknown word
 _WIDEST, _MOST_QUERIES = 1_000_000, 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What every classifier of sentences has.
+    """Options of every text classifier.
 
     >>> Options(word_dropout=0.3).dim
     100
@@ -35,26 +35,26 @@ class Options:
     """Features of the word vectors. Default: 100, or those of --vectors."""
 
     dropout: float = 0.5
-    """Dropout of word vectors, the same for a whole text, and of the input of the classifier."""
+    """Dropout of word vectors, with one mask per text, and of the classifier's input."""
 
     word_dropout: float = 0.1
     """Probability that a training word is replaced by the unknown word."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options by the names that a user types."""
         if self.embedding_dim is not None:
             in_ranges(self, (("embedding_dim", 1, _WIDEST),))
         below_one(self, "dropout", "word_dropout")
 
     @property
     def dim(self) -> int:
-        """Features of a word's vector."""
+        """Features of a word vector."""
         return _DIM if self.embedding_dim is None else self.embedding_dim
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pool:
-    """How a sequence is pooled by learned queries.
+    """Pooling of a sequence by learned queries.
 
     >>> Pool(queries=4).score
     'additive'
@@ -67,25 +67,26 @@ class Pool:
     """Learned queries that pool the text. Their outputs are concatenated."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options by the names that a user types."""
         if self.score not in ("additive", "dot"):
             raise ArgumentError(f"--score: expected additive or dot, got {self.score}")
         in_ranges(self, (("queries", 1, _MOST_QUERIES),))
 
 
 class Words(nn.Module):
-    """Word vectors, of which training drops words and features.
+    """Word vectors with dropout of words and of features.
 
-    A dropped word is an unknown one, so that the vector of the unknown is learned too. A feature is dropped in all
-    words of a text or in none.
+    The unknown word replaces a dropped word, so its vector is learned too. A feature is dropped in all words of a text
+    or in none.
 
     Args:
-        size: number of words, from 0 (padding) on.
-        options: dimensions and probabilities.
+        size: size of the vocabulary. Word 0 is padding.
+        options: features, and probabilities of dropout.
 
     Source:
         Iyyer et al. 2015, "Deep Unordered Composition Rivals Syntactic Methods for Text Classification", section 3.1
-        (https://aclanthology.org/P15-1162), which leaves words out instead; Gal, Ghahramani 2016 (`LockedDropout`).
+        (https://aclanthology.org/P15-1162), for dropped words, which it leaves out of the text. Gal, Ghahramani 2016
+        for dropped features (`LockedDropout`).
 
     Example:
         >>> Words(7, Options(embedding_dim=4))(torch.tensor([[4, 5, 0]])).shape
@@ -104,12 +105,12 @@ class Words(nn.Module):
         if self.training and self.word_dropout:
             dropped = torch.rand(tokens.shape, device=tokens.device) < self.word_dropout
             tokens = tokens.masked_fill(dropped & (tokens > 0), _UNKNOWN)
-        found: Tensor = self.dropout(self.embedding(tokens))
-        return found
+        vectors: Tensor = self.dropout(self.embedding(tokens))
+        return vectors
 
 
 class Classifier(nn.Module, ABC):
-    r"""The shape of a classifier, which training, answers and pictures rely on and nothing else.
+    r"""Interface of text classifiers for training, prediction and pictures.
 
     .. math:: p(c \mid w_1 \ldots w_n) = \operatorname{softmax}_c\big(f(w_1 \ldots w_n)\big)
 
@@ -121,10 +122,10 @@ class Classifier(nn.Module, ABC):
     """
 
     Options: ClassVar[Any]
-    """The dataclass of its sizes; its docstrings are the help."""
+    """Dataclass of the options. The docstrings of its fields are the help texts."""
 
     recipes: ClassVar[dict[str, dict[str, Any]]]
-    """What suits each data set, by its name; "files" for texts of one's own."""
+    """Recipes by data set, with "files" for your own texts."""
 
     words: Words
 
@@ -133,31 +134,33 @@ class Classifier(nn.Module, ABC):
         """Return the logits of classes.
 
         Args:
-            source: ids of words `(batch, length)`; what padding holds changes nothing.
+            source: word ids `(batch, length)`. Values in padding are ignored.
 
         Returns:
             `(batch, classes)`.
         """
 
     def name_words(self, words: Sequence[str]) -> None:
-        """Take note of how words are written, lower-cased, from id 4 on, before anything is learned: most models know
-        ids alone.
+        """Receive the lower-cased words of the vocabulary, from id 4 on, before training.
+
+        Most models need ids alone and ignore them.
         """
         return
 
     def pooled(self, records: Sequence[tuple[str, AuxOutput]], source: Padded) -> Tensor | None:
-        """Return how much each learned query took of each word, `(batch, queries, length)`; None without attention.
+        """Return the weights of the pooling `(batch, queries, length)`, or None.
 
         Args:
-            records: of `saccade.look.record`, of a `forward` in evaluation mode.
-            source: what was read.
+            records: the result of `saccade.look.record` for a `forward` in evaluation mode.
+            source: the texts of that `forward`.
         """
-        found = [aux.weights for name, aux in records if name.endswith("pool")]
-        return found[-1] if found else None
+        weights = [aux.weights for name, aux in records if name.endswith("pool")]
+        return weights[-1] if weights else None
 
     def layers_attended(self, records: Sequence[tuple[str, AuxOutput]]) -> list[Tensor]:
-        """Return what words attended to in each layer of self-attention, `(batch, heads, length, length)`, a row for
-        each word that attends; none where there are no such layers.
+        """Return the weights of each self-attention layer, if the model has any.
+
+        They have the shape `(batch, heads, length, length)`, one row per query word.
 
         Args:
             records: as for `pooled`.
@@ -165,48 +168,50 @@ class Classifier(nn.Module, ABC):
         return []
 
     def levels(self, records: Sequence[tuple[str, AuxOutput]], source: Padded) -> tuple[Tensor, Tensor] | None:
-        """Return the weight of each word in its sentence, and of its sentence in the text, the mean of all queries,
-        `(batch, length)` each, where sentences are attended to; else None.
+        """Return the weight of each word in its sentence, and of the sentence.
+
+        Both are `(batch, length)`, the mean of all queries. None for models without attention to sentences.
 
         Args:
             records: as for `pooled`.
-            source: what was read.
+            source: the texts of that `forward`.
         """
         return None
 
     def shares(self, tokens: Tensor, label: int) -> Tensor | None:
-        """Return what each word added to the logit of a class over the mean of the others', `(length,)`, where logits
-        are a sum over words; else None.
+        """Return the share of each word in a logit less the mean of the other logits.
+
+        It is `(length,)` for models whose logits are sums over words, and None for other models.
 
         Args:
-            tokens: ids of words `(length,)`.
-            label: the number of the class.
+            tokens: word ids `(length,)`.
+            label: number of the class.
         """
         return None
 
 
 class Pooled(Classifier):
-    r"""A classifier whose features of positions are pooled by learned queries.
+    r"""Base class of classifiers with attention pooling by learned queries.
 
     .. math::
         o_n = \sum_j \operatorname{softmax}_j\big(\operatorname{score}(q_n, h_j)\big)\, h_j \qquad
         f = W [o_1; \ldots; o_N] + b
 
-    A subclass says what the features \(h_j\) are.
+    A subclass computes the features \(h_j\) of the positions.
 
     Args:
-        size: number of words, from 0 (padding) on.
+        size: size of the vocabulary. Word 0 is padding.
         classes: number of classes.
         dim: features of a position.
-        options: of words.
-        pool: how positions are pooled.
-        hidden_dim: features of the score's MLP, or of the product; None for those of a position.
+        options: options of the word vectors.
+        pool: options of the pooling.
+        hidden_dim: features of the score's MLP or dot product. None: `dim`.
 
     Source:
         Yang et al. 2016, "Hierarchical Attention Networks for Document Classification", Eq. 5 to 7
-        (https://aclanthology.org/N16-1174); Lin et al. 2017, "A Structured Self-attentive Sentence Embedding", Eq. 5
-        to 7 (https://arxiv.org/abs/1703.03130), for several queries, which are vectors v_n there and offsets q_n within
-        the tangent here; the penalty of its Eq. 8 is left out.
+        (https://aclanthology.org/N16-1174). Lin et al. 2017, "A Structured Self-attentive Sentence Embedding", Eq. 5 to
+        7 (https://arxiv.org/abs/1703.03130), for several queries. These are vectors v_n there and offsets q_n inside
+        the tanh here. The penalty of Eq. 8 there is missing here.
 
     Example:
         >>> from saccade.models.fixed import Fixed, Options
@@ -236,6 +241,6 @@ class Pooled(Classifier):
         """
 
     def forward(self, source: Padded) -> Tensor:
-        found = self.pool(self.features(source), mask=masks.Lengths(source.lengths))
-        logits: Tensor = self.output(self.dropout(found.flatten(1)))
+        outputs = self.pool(self.features(source), mask=masks.Lengths(source.lengths))
+        logits: Tensor = self.output(self.dropout(outputs.flatten(1)))
         return logits

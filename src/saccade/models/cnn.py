@@ -22,7 +22,7 @@ SMALLEST = 8  # pixels of the shorter side of an image
 WIDEST = 4096  # channels
 _MOST_STAGES, _MOST_BLOCKS = 6, 64
 
-#: Found on CIFAR-10 with 5,000 training images held out: 128 images a step, so that 4,000 steps are 11 epochs.
+#: Chosen on 5,000 held-out training images of CIFAR-10. With 128 images a step, 4,000 steps are 11 epochs.
 RECIPES: dict[str, dict[str, Any]] = {
     "shapes": {
         "widths": "16,32,64",
@@ -60,22 +60,26 @@ class Options:
     """
 
     widths: str = "32,64,128"
-    """Channels of each stage, separated by commas. Each later stage halves height and width."""
+    """Channels of each stage, separated by commas.
+
+    Each later stage halves height and width."""
 
     blocks: int = 1
     """Residual blocks per stage, of two convolutions each."""
 
     stem_stride: int = 2
-    """Stride of the stem: the factor by which it shrinks height and width."""
+    """Stride of the first layer. It divides height and width."""
 
     stem: Literal["patch", "double"] = "patch"
-    """First layer: a convolution of patches (patch), or two convolutions, the first at full size (double)."""
+    """First layer: one strided convolution (patch), or two convolutions (double).
+
+    The first of the two is at full size."""
 
     dropout: float = 0.0
     """Dropout of the input of the classifier."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options by the names that a user types."""
         if not re.fullmatch(r"\d{1,4}(,\d{1,4})*", self.widths) or not all(0 < c <= WIDEST for c in self.channels):
             expected = f"numbers from 1 to {WIDEST} with commas between, such as 32,64,128"
             raise ArgumentError(f"--widths: expected {expected}, got {self.widths}")
@@ -97,17 +101,17 @@ class Options:
 
 
 class Convolution(nn.Module):
-    r"""A convolution without a bias, and batch normalization, which has one.
+    r"""A convolution without bias, followed by batch normalization.
 
     .. math:: y = g\,\frac{W * x - \mu}{\sqrt{\sigma^2 + \epsilon}} + b
 
-    with each channel's mean and variance over batch and positions in training, and their running means afterwards, or
-    where there is one position in all.
+    with mean and variance of each channel over batch and positions in training. Evaluation uses running means, and so
+    does a batch with one position in all.
 
     Args:
         before, after: channels of input and output.
-        kernel: its side, in pixels.
-        stride: pixels that it goes on by.
+        kernel: height and width of the kernel, in pixels.
+        stride: stride, in pixels.
 
     Source:
         Ioffe, Szegedy 2015, "Batch Normalization", algorithm 1 (https://arxiv.org/abs/1502.03167).
@@ -123,15 +127,21 @@ class Convolution(nn.Module):
         self.norm = nn.BatchNorm2d(after)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return `(batch, after, ⌈height / stride⌉, ⌈width / stride⌉)` or a row or column less."""
+        """Convolve and normalize.
+
+        Returns:
+            `(batch, after, ⌈height / stride⌉, ⌈width / stride⌉)`, or one row or column less with an even kernel.
+        """
         return standardized(self.norm, self.conv(x))
 
 
 class Residual(nn.Module):
-    r"""What two convolutions add to their input: y = relu(x + F(x)), F(x) = conv(relu(conv(x))).
+    r"""A residual block of two convolutions.
+
+    .. math:: y = \operatorname{relu}\big(x + \operatorname{conv}(\operatorname{relu}(\operatorname{conv}(x)))\big)
 
     Args:
-        channels: of input and output.
+        channels: channels of input and output.
 
     Source:
         He et al. 2016, Eq. 1 and figure 2.
@@ -146,26 +156,26 @@ class Residual(nn.Module):
         self.first, self.second = Convolution(channels, channels), Convolution(channels, channels)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the same shape as x, `(batch, channels, height, width)`."""
+        """Return features of the shape of x, `(batch, channels, height, width)`."""
         return F.relu(x + self.second(F.relu(self.first(x))))
 
 
 class CNN(nn.Module):
-    r"""Stages of residual blocks, the mean over all positions, and a linear map to the logits.
+    r"""Stages of residual blocks, mean pooling and a linear classifier.
 
     .. math:: f = W \Big(\frac{1}{hw} \sum_{i,j} \operatorname{features}(x)_{i,j}\Big) + b
 
-    Images are normalized by the mean and the standard deviation of each channel, which are buffers, so that a trained
-    model knows them. A convolution of stride 2 leads from stage to stage. Any height and width from 8 on will do.
+    Images are normalized by mean and standard deviation of each channel. These are buffers, so checkpoints hold them. A
+    convolution of stride 2 connects two stages. Height and width may be any numbers from 8 on.
 
     Args:
-        channels: of the images: 3 for RGB, 1 for grey.
+        channels: channels of the images: 3 for RGB, 1 for grey.
         classes: number of classes.
         options: the sizes.
-        mean, std: of each channel over the training images, `(channels,)`; 0.5 each if not given.
+        mean, std: of each channel over the training images, `(channels,)`. None: 0.5.
 
     Raises:
-        ArgumentError: if the constants are not one number a channel, finite, and the deviations above 0.
+        ArgumentError: if mean or std is not one finite number per channel, or std is not above 0.
 
     Example:
         >>> model = CNN(3, 10, Options(widths="4,8")).eval()
@@ -173,8 +183,7 @@ class CNN(nn.Module):
         (torch.Size([2, 10]), torch.Size([1, 10]))
 
     Source:
-        He et al. 2016, section 4.2, whose blocks and stages these are; between stages there is a convolution of stride
-        2 alone, without a shortcut.
+        He et al. 2016, section 4.2, for blocks and stages. Here the convolution between stages has no shortcut.
     """
 
     Options: TypeAlias = Options
@@ -199,7 +208,7 @@ class CNN(nn.Module):
         )
         self.dropout = nn.Dropout(options.dropout)
         self.output = nn.Linear(widths[-1], classes)
-        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload] # a CPU convolves it faster
+        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload] # faster on a CPU
 
     mean: Tensor
     std: Tensor
@@ -214,13 +223,13 @@ class CNN(nn.Module):
             `(batch, classes)`.
 
         Raises:
-            ShapeError: if images are of other channels, or smaller than 8 × 8.
+            ShapeError: if images have other channels, or are smaller than 8 × 8.
         """
         logits: Tensor = self.output(self.dropout(self.features(images).mean((2, 3))))
         return logits
 
     def features(self, images: Tensor) -> Tensor:
-        """Return what the last stage makes of images, `(batch, widths[-1], height', width')`."""
+        """Return the last feature map, `(batch, widths[-1], height', width')`."""
         x = F.relu(self.stem(self._normalized(images)))
         for number, stage in enumerate(self.stages):
             x = self._after(number, stage(F.relu(self.down[number - 1](x)) if number else x))
@@ -228,11 +237,11 @@ class CNN(nn.Module):
 
     @property
     def last_layer(self) -> str:
-        """The name of the module whose output is the last map of features, for `saccade.look.grad_cam`."""
+        """Name of the module of the last feature map, for `saccade.look.grad_cam`."""
         return f"stages.{len(self.stages) - 1}"
 
     def _after(self, stage: int, x: Tensor) -> Tensor:
-        """What follows a stage: nothing here."""
+        """Transform the output of a stage. Subclasses override it."""
         return x
 
     def _normalized(self, images: Tensor) -> Tensor:
@@ -252,8 +261,12 @@ def _stem(channels: int, width: int, stride: int, kind: str) -> nn.Module:
 
 
 def _constants(name: str, values: Sequence[float] | None, channels: int) -> Tensor:
-    found = torch.full((channels,), 0.5) if values is None else torch.tensor(tuple(values), dtype=torch.float32)
-    if found.shape != (channels,) or not bool(found.isfinite().all()) or (name == "std" and bool((found <= 0).any())):
+    constants = torch.full((channels,), 0.5) if values is None else torch.tensor(tuple(values), dtype=torch.float32)
+    if (
+        constants.shape != (channels,)
+        or not bool(constants.isfinite().all())
+        or (name == "std" and bool((constants <= 0).any()))
+    ):
         above = " above 0" if name == "std" else ""
         raise ArgumentError(f"{name}: expected {channels} finite numbers{above}, one a channel, got {values}")
-    return found
+    return constants

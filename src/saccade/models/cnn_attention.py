@@ -1,6 +1,6 @@
-"""A residual convolutional network with self-attention (Zhang et al. 2019; Bello et al. 2019).
+"""A residual CNN with self-attention (Zhang et al. 2019, Bello et al. 2019).
 
-"Self-Attention Generative Adversarial Networks", https://arxiv.org/abs/1805.08318.
+Zhang et al. 2019, "Self-Attention Generative Adversarial Networks", https://arxiv.org/abs/1805.08318.
 """
 
 from collections.abc import Sequence
@@ -35,13 +35,15 @@ class Options(cnn.Options):
     """Heads of self-attention, a divisor of its features."""
 
     attention_gain: float = 0.0
-    """Initial factor of the attention's output, learned in training. At 0 training begins without attention."""
+    """Initial factor of the attention's output, learned in training.
+
+    At 0 training begins without attention."""
 
     attention_stage: int = 2
     """Stage before self-attention, counted from 1."""
 
     def __post_init__(self) -> None:
-        """Refuse what the network refuses, and what no attention fits."""
+        """Reject invalid options by the names that a user types."""
         cnn.Options.__post_init__(self)
         if not 1 <= self.attention_stage <= len(self.channels):
             expected = f"a stage from 1 to {len(self.channels)} (--widths)"
@@ -55,26 +57,26 @@ class Options(cnn.Options):
 
 
 class SelfAttention(nn.Module):
-    r"""All positions of a map of features attend to all of them, and what they find is added.
+    r"""Residual self-attention over all positions of a feature map.
 
     .. math::
         u_i = A x_i + p_i \qquad
         o_i = \Big[\sum_j \operatorname{softmax}_j\Big(\frac{(W^Q_h u_i)^\top W^K_h u_j}{\sqrt{d / H}}\Big)
             W^V_h u_j\Big]_{h=1}^H \qquad y_i = x_i + B\, W^O o_i
 
-    where A and B are convolutions of one pixel, to fewer features and back, with batch normalization, and p is a fixed
-    code of row and column, so that maps of any size have one.
+    A and B are convolutions of one pixel, to fewer features and back, with batch normalization. The position encoding p
+    of row and column is fixed, so it exists for maps of any size.
 
     Args:
-        channels: of input and output.
-        dim: d, the features of attention.
-        heads: H.
-        gain: what B's normalization begins with.
+        channels: channels of input and output.
+        dim: features of attention over all heads, d.
+        heads: number of heads, H.
+        gain: initial gain of B's normalization.
 
     Source:
-        Zhang et al. 2019, Eq. 1 to 3 and figure 2, whose \(\gamma\), a scalar that learns from 0 on, is the gain of B's
-        normalization here; Vaswani et al. 2017, section 3.5, for the code, of two dimensions as in Parmar et al. 2018,
-        "Image Transformer", section 3.
+        Zhang et al. 2019, Eq. 1 to 3 and figure 2. Their \(\gamma\), a learned scalar with initial value 0, is the gain
+        of B's normalization here. Vaswani et al. 2017, section 3.5, for the position encoding, in two dimensions as in
+        Parmar et al. 2018, "Image Transformer", section 3.
 
     Example:
         >>> SelfAttention(8, 4, 2)(torch.rand(2, 8, 4, 3)).shape
@@ -89,19 +91,19 @@ class SelfAttention(nn.Module):
         nn.init.constant_(self.after.norm.weight, gain)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the same shape as x, `(batch, channels, height, width)`."""
+        """Return features of the shape of x, `(batch, channels, height, width)`."""
         height, width = x.shape[2:]
         narrow = self.before(x)
-        # bfloat16 takes a CPU longer
+        # bfloat16 is slower on a CPU
         with without_autocast(x) if x.is_cpu or x.is_meta else torch.autocast(x.device.type):
             positions = narrow.flatten(2).mT.float() + _code(height, width, narrow.shape[1]).to(x.device)
-            found = self.attention(positions)
-        added: Tensor = self.after(found.mT.unflatten(2, (height, width)))
+            output = self.attention(positions)
+        added: Tensor = self.after(output.mT.unflatten(2, (height, width)))
         return x + added
 
 
 def _code(height: int, width: int, channels: int) -> Tensor:
-    """Sines and cosines of rows and of columns, `(height · width, channels)`: known for any size of a map."""
+    """Sines and cosines of rows and columns, `(height · width, channels)`."""
     rates = 10_000.0 ** -(torch.arange(-(-channels // 4)) * 4 / channels)
     rows, columns = (torch.arange(count)[:, None] * rates for count in (height, width))
     vertical = torch.cat([rows.sin(), rows.cos()], 1)[:, None].expand(-1, width, -1)
@@ -110,12 +112,12 @@ def _code(height: int, width: int, channels: int) -> Tensor:
 
 
 class CNNAttention(CNN):
-    r"""`CNN` with self-attention over the map of features that one of its stages ends with.
+    r"""`CNN` with self-attention over the feature map of one stage.
 
-    A convolution sees what is near; comparing two far parts of an image takes attention, or depth.
+    A convolution is local. Attention can compare distant parts of an image without many layers.
 
     Args:
-        channels, classes, mean, std: as `CNN` has them.
+        channels, classes, mean, std: as for `CNN`.
         options: the sizes.
 
     Example:
@@ -124,8 +126,8 @@ class CNNAttention(CNN):
         (torch.Size([2, 10]), torch.Size([1, 10]))
 
     Source:
-        Zhang et al. 2019, section 3; Bello et al. 2019, "Attention Augmented Convolutional Networks", section 3
-        (https://arxiv.org/abs/1904.09925), concatenate what attention finds with what convolutions do.
+        Zhang et al. 2019, section 3. Bello et al. 2019, "Attention Augmented Convolutional Networks", section 3
+        (https://arxiv.org/abs/1904.09925), concatenate the outputs of attention and convolution instead.
     """
 
     Options: TypeAlias = Options
@@ -147,14 +149,14 @@ class CNNAttention(CNN):
 
     @property
     def last_layer(self) -> str:
-        """The name of the module whose output is the last map of features: attention's, where it follows the last."""
+        """Name of the module of the last feature map: attention, or the last stage."""
         return "across" if self.stage == len(self.stages) - 1 else super().last_layer
 
     def _after(self, stage: int, x: Tensor) -> Tensor:
         return self.across(x) if stage == self.stage else x
 
     def attention_shape(self, images: Tensor) -> tuple[int, int]:
-        """Read images `(batch, channels, height, width)`; returns height and width of the map that attends."""
+        """Return height and width of the map under attention for some images."""
         shapes: list[tuple[int, int]] = []
         with hooked([self.across], lambda module, args, output: shapes.append(tuple(output.shape[2:]))):
             self(images)

@@ -1,4 +1,4 @@
-"""The Differentiable Neural Computer: a memory with free cells and write order.
+"""Differentiable Neural Computer: external memory with usage and temporal links.
 
 Graves et al. 2016, "Hybrid computing using a neural network with dynamic external memory",
 https://doi.org/10.1038/nature20101.
@@ -37,11 +37,13 @@ _DEFAULT = Options()
 
 
 class DNC(MemoryNetwork):
-    r"""A controller whose heads write where cells are free, and read in the order of writing or what is like their key.
+    r"""An LSTM controller with a memory of allocation, temporal links and content.
+
+    Heads write to free cells, or to cells similar to a key. They read similar cells, or follow the order of writing.
 
     Args:
-        sizes: of what is read and said.
-        options: the sizes of its parts.
+        sizes: sizes of input and output.
+        options: the sizes of controller and memory.
 
     Example:
         >>> from saccade.models.padded import Padded

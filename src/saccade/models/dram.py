@@ -19,7 +19,7 @@ __all__ = ["Dram", "Options"]
 
 @dataclass(frozen=True, kw_only=True)
 class Options(ram.Options):
-    """The sizes of an eye of two layers.
+    """The sizes of an agent with two recurrent layers.
 
     >>> Options(coarse=12).core
     'lstm'
@@ -29,7 +29,7 @@ class Options(ram.Options):
     """Recurrent layers: rectified units or LSTMs."""
 
     combine: Literal["add", "multiply"] = "multiply"
-    """How features of a patch and of its location are combined."""
+    """Combination of the features of a patch and of its location."""
 
     coarse: int = 16
     """Rows and columns of the coarse image that chooses the first location."""
@@ -38,48 +38,48 @@ class Options(ram.Options):
     """Channels of the convolutions over the coarse image."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options by the names that a user types."""
         super().__post_init__()
         in_ranges(self, (("coarse", 4, 256), ("context_channels", 1, 4096)))
 
 
 _DEFAULT = Options()
-# Rewards alone teach the upper layer, and Adam moves its weights by the learning rate however little they say: all eyes
-# went to one corner within some hundred steps where this was 1.
+# Rewards alone train the upper layer, and Adam's steps are as long for weak gradients. With a gain of 1 all glimpses
+# moved to one corner within some hundred steps.
 _GAIN = 0.1
 
 
 class Dram(ram.Ram):
-    r"""The deep recurrent attention model: what it sees and what it means to look at are states of their own.
+    r"""Deep recurrent attention model: separate states for content and location.
 
     .. math::
-        g_n &= \operatorname{Glimpse}(x, \ell_n) \qquad & \text{what times where} \\
-        r^{(1)}_n &= \operatorname{LSTM}(g_n, r^{(1)}_{n-1}), \quad r^{(1)}_0 = 0 \qquad & \text{what was seen} \\
-        r^{(2)}_n &= \operatorname{LSTM}(r^{(1)}_n, r^{(2)}_{n-1}), \qquad & \text{where to look} \\
+        g_n &= \operatorname{Glimpse}(x, \ell_n) \qquad & \text{content times location} \\
+        r^{(1)}_n &= \operatorname{LSTM}(g_n, r^{(1)}_{n-1}), \quad r^{(1)}_0 = 0 \qquad & \text{content} \\
+        r^{(2)}_n &= \operatorname{LSTM}(r^{(1)}_n, r^{(2)}_{n-1}), \qquad & \text{location} \\
         \ell_{n+1} &\sim \mathcal{N}\big(\tanh(\gamma (W_\ell r^{(2)}_n + b_\ell)), \sigma^2 I\big), \qquad
             p(y) = \operatorname{softmax}(W_y r^{(1)}_N + b_y)
 
-    The context C, three convolutions and a map over the image's means, chooses the first place by the upper state that
-    it begins: the cell is C and the output tanh C, or of rectified units relu C. The upper state chooses all others.
-    Answers are read off the lower state, which it does not reach: an image that is told by its coarse form would be
-    answered by that alone, and nothing would be learned of looking (section 3 of the paper).
+    The context network has three convolutions and a linear map over the downsampled image. Its output C is the initial
+    upper state: cell C and output tanh C of an LSTM, or output relu C of rectified units. The upper state chooses all
+    locations, the first one included. The classifier reads the lower state, which C does not reach. Otherwise the
+    coarse image alone could answer, and the model would not learn where to look (section 3 of the paper).
 
-    Labels are strings or classes, and all else is as in `Ram`: the loss teaches the lower layer, rewards teach policy,
-    upper layer and context, which have no other gradient; none goes from the upper layer to the lower one.
+    Labels are strings or classes. The loss trains the lower layer, as in `Ram`. Rewards train the policy, the upper
+    layer and the context network, which have no other gradient. No gradient flows from the upper layer to the lower.
 
     Args:
-        channels, classes, options, longest: as of `Ram`.
+        channels, classes, options, longest: as for `Ram`.
 
     Example:
         >>> import torch
         >>> model = Dram(1, 11, Options(patch=4, hidden_dim=16, glimpse_dim=8, glimpses=2), longest=3)
         >>> path = model.look(torch.rand(3, 1, 40, 60), rollouts=5)
-        >>> path.location.shape, path.log_prob.shape  # the first place is chosen too
+        >>> path.location.shape, path.log_prob.shape  # the model chooses the first location too
         (torch.Size([3, 5, 6, 2]), torch.Size([3, 5, 6]))
 
     Source:
-        Ba et al. 2015, section 3: glimpse, recurrent, emission, context and classification network; strings: section
-        3.2. docs/glimpse.md says what is otherwise.
+        Ba et al. 2015, section 3, for glimpse, recurrent, emission, context and classification network. Section 3.2 for
+        strings. docs/glimpse.md lists the differences.
     """
 
     Options: TypeAlias = Options
@@ -102,20 +102,20 @@ class Dram(ram.Ram):
         )
 
     def make_policy(self, options: Any) -> Gaussian:
-        """Return what chooses places."""
+        """Return the policy of locations."""
         deviations = options.deviation, options.last_deviation
         return Gaussian(options.hidden_dim, *deviations, learned=options.learn_deviation, gain=_GAIN)
 
     def _start(self, images: Tensor, rollouts: int) -> tuple[Tensor, ...]:
         lower = nothing_seen(self.core, images, rollouts)
         context = self.context(F.adaptive_avg_pool2d(images, self.options.coarse)).repeat_interleave(rollouts, 0)
-        # What an LSTM says of such a cell through an open gate; rectified units say what is above 0.
+        # tanh C is the output of an LSTM with cell C and an open gate, relu C that of rectified units.
         return (*lower, context.tanh(), context) if len(lower) == 2 else (*lower, context.relu())
 
     def _chooses_by(self, state: tuple[Tensor, ...]) -> Tensor:
         return state[len(state) // 2]
 
-    def _next(self, seen: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    def _next(self, glimpse: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         half = len(state) // 2
-        lower = advanced(self.core, seen, state[:half])
+        lower = advanced(self.core, glimpse, state[:half])
         return (*lower, *advanced(self.upper, lower[0].detach(), state[half:]))

@@ -1,8 +1,8 @@
-"""RNN encoder-decoder without attention: one vector holds the whole source (Cho et al. 2014).
+"""RNN encoder-decoder without attention (Cho et al. 2014).
 
 "Learning Phrase Representations using RNN Encoder-Decoder for Statistical Machine Translation",
-https://arxiv.org/abs/1406.1078. It is the model of `saccade.models.rnnsearch` without its attention, so that what
-attention changes is seen by comparing the two.
+https://arxiv.org/abs/1406.1078. One vector holds the whole source. Otherwise the model equals
+`saccade.models.rnnsearch`, so a comparison of both shows the effect of attention.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _DEFAULT = Options()
 
 @dataclass(frozen=True)
 class State:
-    """What the decoder carries on: its hidden state and the source's one vector, both `(rows, hidden_dim)`.
+    """Decoder state: hidden state and source vector, both `(rows, hidden_dim)`.
 
     Example:
         >>> model = EncoderDecoder(9, 7, Options(hidden_dim=4, embedding_dim=3))
@@ -38,7 +38,7 @@ class State:
     summary: Tensor
 
     def select(self, rows: Tensor, examples: Tensor | None) -> "State":
-        """Return the state of rows `(examples, beam)`."""
+        """Select and reorder rows, as `saccade.models.seq2seq.State.select` does."""
         chosen = rows.flatten()
         return State(self.hidden[chosen], self.summary[chosen])
 
@@ -49,14 +49,14 @@ class EncoderDecoder(Seq2Seq[Padded, State]):
     .. math::
         c = [\overrightarrow{h}_n; \overleftarrow{h}_1] \qquad s_0 = \tanh(W_s c) \qquad c_i = c
 
-    with the state and all that follows from \(c_i\) as `saccade.models.recurrent.Decoder` has it: the same context
-    enters every step. Whatever the source's length, it must fit into these `hidden_dim` numbers.
+    One context enters every step of `saccade.models.recurrent.Decoder`. A source of any length must fit into its
+    `hidden_dim` numbers.
 
     Args:
-        source_size: number of source tokens, from 0 (padding) on.
-        target_size: number of target tokens.
+        source_size: size of the source vocabulary. Token 0 is padding.
+        target_size: size of the target vocabulary.
         options: the sizes.
-        joint: whether both sides have one vocabulary, and so one embedding.
+        joint: whether both sides share one vocabulary and one embedding.
 
     Example:
         >>> model = EncoderDecoder(11, 7, Options(hidden_dim=8, embedding_dim=4))
@@ -65,8 +65,8 @@ class EncoderDecoder(Seq2Seq[Padded, State]):
         torch.Size([2, 6, 7])
 
     Source:
-        Cho et al. 2014, section 2.2; read in both directions as in Bahdanau, Cho, Bengio 2015, section 3.2. What
-        else is otherwise is in docs/models.md.
+        Cho et al. 2014, section 2.2. The bidirectional encoder is that of Bahdanau, Cho, Bengio 2015, section 3.2.
+        docs/models.md lists further differences.
     """
 
     Options: TypeAlias = Options
@@ -98,5 +98,5 @@ class EncoderDecoder(Seq2Seq[Padded, State]):
         return logits, State(hidden, state.summary)
 
     def decode(self, target: Tensor, state: State) -> Tensor:
-        found: Tensor = self.decoder(target, state.hidden, lambda query: state.summary)
-        return found
+        features: Tensor = self.decoder(target, state.hidden, lambda query: state.summary)
+        return features

@@ -1,4 +1,4 @@
-"""Attention pooling of word vectors by learned queries, blind to word order (Yang et al. 2016).
+"""Attention pooling of word vectors by learned queries (Yang et al. 2016).
 
 "Hierarchical Attention Networks for Document Classification", https://aclanthology.org/N16-1174.
 """
@@ -18,17 +18,19 @@ __all__ = ["Fixed", "Options"]
 
 @dataclass(frozen=True, kw_only=True)
 class Options(classifier.Options, Pool):
-    """The sizes of a classifier by fixed attention.
+    """The sizes of a classifier with learned, fixed queries.
 
     >>> Options(score="dot").queries
     1
     """
 
     hidden_dim: int | None = None
-    """Features of the projection before words are compared. Default: none for dot, those of a word for additive."""
+    """Features of the projection of words before the score.
+
+    Default: no projection for dot, the features of a word vector for additive."""
 
     def __post_init__(self) -> None:
-        """Refuse what any part refuses."""
+        """Reject invalid options by the names that a user types."""
         classifier.Options.__post_init__(self)
         Pool.__post_init__(self)
         if self.hidden_dim is not None:
@@ -39,18 +41,18 @@ _DEFAULT = Options()
 
 
 class Fixed(Pooled):
-    r"""Attention over word vectors themselves: which words matter is learned, once for all sentences.
+    r"""Attention pooling of word vectors by fixed queries, without word order.
 
     .. math::
         \text{additive: } \operatorname{score}(q, h) &= v^\top \tanh(W h + q) \qquad
         \text{dot: } \operatorname{score}(q, h) = q^\top h \\
         h_j &= E w_j
 
-    The paper's word attention, whose features are those of a recurrent network, compares \(\tanh(W h_j + b)\) with a
-    learned vector: here v, and b is the query.
+    The queries are learned, so a word has one score in all sentences. The paper's word attention has recurrent features
+    h and compares \(\tanh(W h_j + b)\) with a learned vector. Here this vector is v, and b is the query.
 
     Args:
-        size: number of words, from 0 (padding) on.
+        size: size of the vocabulary. Word 0 is padding.
         classes: number of classes.
         options: the sizes.
 
@@ -61,7 +63,7 @@ class Fixed(Pooled):
         torch.Size([2, 3])
 
     Source:
-        Yang et al. 2016, Eq. 5 to 7; for several queries after Lin et al. 2017, Eq. 5 to 7, see `Pooled`.
+        Yang et al. 2016, Eq. 5 to 7. Lin et al. 2017, Eq. 5 to 7, for several queries, as in `Pooled`.
     """
 
     Options: TypeAlias = Options
@@ -74,5 +76,5 @@ class Fixed(Pooled):
         super().__init__(size, classes, options.dim, options, options, options.hidden_dim)
 
     def features(self, source: Padded) -> Tensor:
-        found: Tensor = self.words(source.values)
-        return found
+        vectors: Tensor = self.words(source.values)
+        return vectors

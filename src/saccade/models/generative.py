@@ -1,4 +1,4 @@
-"""Answers written word by word, by any model that answers with classes: what it knows is what writing begins with.
+"""Answers generated word by word from the features of any answering model.
 
 Malinowski, Rohrbach, Fritz 2015, "Ask Your Neurons", https://arxiv.org/abs/1505.01121.
 """
@@ -28,11 +28,11 @@ class Answers(NamedTuple):
     """
 
     ids: Tensor
-    """`(answers, length)`: the begin token, words, the end token, and 0 behind it."""
+    """`(answers, length)`: the begin token, words, the end token, and 0 as padding."""
     rows: Tensor
-    """Which question each is an answer to, `(answers,)`."""
+    """The question of each answer, `(answers,)`."""
     shares: Tensor
-    """How probable each should be, `(answers,)`; those of a question have the sum 1."""
+    """Target probability of each answer, `(answers,)`. The sum is 1 per question."""
 
     def to(self, device: torch.device) -> "Answers":
         """Return the answers on a device."""
@@ -41,7 +41,7 @@ class Answers(NamedTuple):
 
 @dataclass(frozen=True)
 class State:
-    """What is carried from word to word: `(rows, hidden_dim)`.
+    """Decoder state, `(rows, hidden_dim)`.
 
     >>> State(torch.zeros(2, 4)).select(torch.tensor([[0, 0], [1, 1]]), None).hidden.shape
     torch.Size([4, 4])
@@ -50,30 +50,30 @@ class State:
     hidden: Tensor
 
     def select(self, rows: Tensor, examples: Tensor | None) -> "State":
-        """Return the state of rows `(examples, beam)`."""
+        """Select and reorder rows, as `saccade.models.seq2seq.State.select` does."""
         return State(self.hidden[rows.flatten()])
 
 
 class GenerativeAnswerer(Seq2Seq[tuple[Visual, Padded], State]):
-    r"""A GRU that writes an answer, begun with what an answerer makes of the image and the question.
+    r"""A GRU decoder of answers, with the output of an answerer as initial state.
 
     .. math::
         h_0 = \tanh f(x, q) \qquad h_t = \operatorname{GRU}(E y_{t-1}, h_{t-1}) \qquad
         p(y_t \mid y_{<t}, x, q) = \operatorname{softmax}(W h_t + b)
 
-    where f is all of the answerer with as many numbers, in the place of classes, as there are units here.
+    with the answerer f, whose "classes" are the units of the GRU. The model differs from the paper in three parts:
 
-    | part | in the paper | here | because |
-    |---|---|---|---|
-    | what writes | the LSTM that read the question and the image | a GRU of its own | any model will do |
-    | what is learned | the likelihood of words behind true ones | the same, its mean where several people answered | |
-    | answers | sets of words | texts | one question, one answer |
+    - A separate GRU writes the answer, so the answerer may be any model. In the paper one LSTM reads question and image
+      and writes the answer.
+    - The loss is the mean over the answers of several people. It is otherwise the likelihood of the next word after the
+      true words, as in the paper.
+    - Answers are texts. The paper's are sets of words.
 
     Args:
         answerer: a model with `hidden_dim` classes.
-        size: number of words of answers, from 0 (padding) on.
+        size: size of the vocabulary of answers. Word 0 is padding.
         hidden_dim: units, and features of a word.
-        dropout: probability of dropping a feature of a word, and of what words are predicted from, in training.
+        dropout: dropout of word vectors and of the input of the output layer.
 
     Example:
         >>> from saccade.models.question_only import Options, QuestionOnly
@@ -94,12 +94,12 @@ class GenerativeAnswerer(Seq2Seq[tuple[Visual, Padded], State]):
 
     @property
     def attends(self) -> bool:
-        """Whether the answerer looks at cells."""
+        """Whether the answerer attends to image cells."""
         return self.answerer.attends
 
     @property
     def reading(self) -> str:
-        """What one of the answerer's reads is called."""
+        """Name of one read of the answerer."""
         return self.answerer.reading
 
     @property
@@ -116,32 +116,35 @@ class GenerativeAnswerer(Seq2Seq[tuple[Visual, Padded], State]):
     def decode(self, target: Tensor, state: State) -> Tensor:
         return self._read(target, state)[0]
 
-    def cost(self, visual: Visual, question: Padded, wanted: Answers, label_smoothing: float = 0.0) -> Tensor:
-        r"""Return what the answers cost in training, the mean of the batch: \(-\sum_t \log p(y_t \mid y_{<t}, x, q)\).
+    def cost(self, visual: Visual, question: Padded, target: Answers, label_smoothing: float = 0.0) -> Tensor:
+        r"""Return the training loss, the mean of \(-\sum_t \log p(y_t \mid y_{<t}, x, q)\).
 
         Args:
             visual: images or features of a batch.
-            question: ids of words `(batch, length)`.
-            wanted: the true answers.
+            question: word ids `(batch, length)`.
+            target: the true answers.
             label_smoothing: share of each word's probability that is spread evenly over all words.
         """
 
-        def losses(known: Tensor) -> Tensor:
-            draws, hidden = known.shape[1], torch.tanh(known[wanted.rows]).flatten(0, 1)
-            ids = wanted.ids.repeat_interleave(draws, 0)
+        def losses(outputs: Tensor) -> Tensor:
+            draws, hidden = outputs.shape[1], torch.tanh(outputs[target.rows]).flatten(0, 1)
+            ids = target.ids.repeat_interleave(draws, 0)
             scores = self.words(self.decode(ids[:, :-1], State(hidden)))
             smoothed = {"ignore_index": 0, "label_smoothing": label_smoothing}
-            each = F.cross_entropy(scores.flatten(0, 1), ids[:, 1:].flatten(), reduction="none", **smoothed)  # type: ignore[arg-type]
-            whole = each.view(len(ids), ids.shape[1] - 1).sum(1).view(-1, draws) * wanted.shares[:, None].to(each)
-            return each.new_zeros(known.shape[:2]).index_add(0, wanted.rows, whole)
+            words = F.cross_entropy(scores.flatten(0, 1), ids[:, 1:].flatten(), reduction="none", **smoothed)  # type: ignore[arg-type]
+            answers = words.view(len(ids), ids.shape[1] - 1).sum(1).view(-1, draws) * target.shares[:, None].to(words)
+            return words.new_zeros(outputs.shape[:2]).index_add(0, target.rows, answers)
 
         return self.answerer.expected_cost(visual, question, losses)
 
     def look(self, visual: Visual, question: Padded) -> Looked:
-        """Return what of the image and the question the answerer read; its `logits` are what writing begins with."""
+        """Return the answerer's attention weights.
+
+        Its `logits` are the initial state of the GRU before the tanh.
+        """
         return self.answerer.look(visual, question)
 
     def _read(self, target: Tensor, state: State) -> tuple[Tensor, Tensor]:
-        """What every next word is predicted from, and the state behind the last one."""
+        """Return the features of the next words, and the state after the last one."""
         states, last = self.gru(self.dropout(self.embedding(target)), state.hidden[None])
         return self.dropout(states), cast("Tensor", last)[0]

@@ -1,4 +1,4 @@
-"""Hard attention: each step of a decoder reads one source position, drawn in training, and learns which by rewards.
+"""Hard attention: each step of a decoder reads one sampled source position.
 
 Xu et al. 2015, "Show, Attend and Tell", section 4.1, https://arxiv.org/abs/1502.03044.
 """
@@ -22,26 +22,29 @@ __all__ = ["OF_REINFORCE", "Options", "Reader", "TextOptions", "attended", "atte
 
 
 OF_REINFORCE = ("baseline", "samples", "entropy_bonus", "reward_weight", "soft_share", "charge")
-"""Options that mean something with `read="reinforce"` alone."""
+"""Options with an effect for `read="reinforce"` alone."""
 X = TypeVar("X")
 S = TypeVar("S", bound=State)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a model reads its memory, and how it learns where.
+    """The read of a model's memory, and its gradient estimator.
 
     >>> Options(read="reinforce", baseline="leave-one-out", samples=4).samples
     4
     """
 
     read: Literal["soft", "reinforce", "straight-through"] = "soft"
-    """Read of a step: the expectation (soft), or a sample, trained by REINFORCE (reinforce) or by the gradient of the
-    expectation (straight-through). Without training it is the most probable position."""
+    """Read: soft, or hard attention with REINFORCE or straight-through gradients.
+
+    Straight-through uses the gradient of soft attention. Hard attention samples a position in training, and takes the
+    most probable one in evaluation."""
 
     baseline: Baseline = "learned"
-    """Baseline of the reward: a linear map of the state (learned), the other samples (leave-one-out), or a moving
-    average."""
+    """Baseline of the reward: learned, leave-one-out or moving-average.
+
+    The learned baseline is a linear map of the state, leave-one-out the mean of the other samples."""
 
     samples: int = 1
     """Samples per example and gradient of REINFORCE. Leave-one-out needs at least 2."""
@@ -50,19 +53,21 @@ class Options:
     """Weight of the entropy of the attention in the loss of REINFORCE."""
 
     reward_weight: float = 1.0
-    """Weight λ_r of the gradient of REINFORCE beside that of the likelihood. 1 is the gradient of the expected cost; Xu
-    et al. 2015 choose it by validation."""
+    """Weight λ_r of the gradient of REINFORCE beside the gradient of the likelihood.
+
+    With 1 both are the gradient of the expected loss. Xu et al. 2015 choose it by validation."""
 
     soft_share: float = 0.0
-    """Probability that REINFORCE trains an example with soft attention: 0.5 in Xu et al. 2015, section 4.1. With 1 all
-    training is soft."""
+    """Probability that REINFORCE trains an example with soft attention.
+
+    It is 0.5 in Xu et al. 2015, section 4.1. With 1 all training is soft."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
-        known = type(self).__dataclass_fields__
-        for name in (name for name in OF_REINFORCE if name in known):
-            value, plain = getattr(self, name), known[name].default
-            if self.read != "reinforce" and value != plain:
+        """Reject invalid options by the names that a user types."""
+        fields = type(self).__dataclass_fields__
+        for name in (name for name in OF_REINFORCE if name in fields):
+            value, default = getattr(self, name), fields[name].default
+            if self.read != "reinforce" and value != default:
                 option, beside = f"--{name.replace('_', '-')}", f"--read {self.read}"
                 raise ArgumentError(f"{option}: expected only with --read reinforce, got {value} and {beside}")
         if not 0 < self.reward_weight < float("inf"):
@@ -74,25 +79,26 @@ class Options:
 
 @dataclass(frozen=True, kw_only=True)
 class TextOptions(Options):
-    """How a model reads its memory that writes a text, token by token.
+    """The read of the memory in a model of texts.
 
     >>> TextOptions(read="reinforce", charge="whole").baseline
     'learned'
     """
 
     charge: Literal["to-come", "whole"] = "to-come"
-    """Cost of a sample: the later tokens (to-come), or the whole text, as in Xu et al. 2015, Eq. 11 (whole). Both have
-    the same expected gradient; whole is noisier."""
+    """Loss of a sample: loss of the later tokens (to-come), or of all (whole).
+
+    Both have one expected gradient, but whole is noisier. Xu et al. 2015, Eq. 11, use whole."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options by the names that a user types."""
         super().__post_init__()
         if self.charge not in ("to-come", "whole"):
             raise ArgumentError(f"--charge: expected to-come or whole, got {self.charge}")
 
 
 def attention_options(options: Options) -> dict[str, Any]:
-    """Return what `saccade.nn.Attention` is told: to draw in training, and to take the likeliest elsewhere.
+    """Return read arguments of `saccade.nn.Attention`: sample, argmax in evaluation.
 
     >>> attention_options(Options(read="straight-through"))["eval_read"]
     Argmax(estimator=None)
@@ -105,13 +111,13 @@ def attention_options(options: Options) -> dict[str, Any]:
 def attended(
     attention: Attention, query: Tensor, memory: Memory, samples: Samples | None = None, **options: Any
 ) -> Tensor:
-    """Return what a decoder's rows read, of which those of an example lie side by side and read one memory.
+    """Attend from a decoder's rows. Adjacent rows of one example share its memory.
 
     Args:
-        attention: of the model.
+        attention: the attention module of the model.
         query: `(examples * beam, steps, hidden_dim)`.
-        memory: of the examples.
-        samples: where to keep what was drawn, if it was.
+        memory: the memory of the examples.
+        samples: collects the samples, if given.
         options: mask and gate, for queries `(examples, beam * steps, hidden_dim)`.
 
     Returns:
@@ -137,10 +143,10 @@ def attended(
 
 
 class Reader(Seq2Seq[X, S]):
-    """A model that reads its source by one `attention`, softly or hard.
+    """Base class of models with one `attention` to the source, soft or hard.
 
-    Where it reads by REINFORCE, what the wanted tokens cost in training is `Reinforce`'s. A subclass says what the
-    source becomes (`encode`) and what the tokens are predicted from (`decode`).
+    With REINFORCE the training loss is that of `Reinforce`. A subclass encodes the source (`encode`) and computes the
+    features of the next tokens (`decode`).
 
     Example:
         >>> from saccade.models.rnnsearch import RNNSearch
@@ -149,41 +155,41 @@ class Reader(Seq2Seq[X, S]):
     """
 
     attention: Attention | None
-    """What reads the source; None for a model that looks at nothing."""
+    """Attention to the source, or None for a model without attention."""
 
     reinforce: Reinforce | None
-    """What teaches it where to look; None if the gradient does."""
+    """REINFORCE, or None if attention learns by backpropagation."""
 
     @abstractmethod
     def decode(self, target: Tensor, state: S, samples: Samples | None = None) -> Tensor:
-        """Return what every token after the true ones `(rows, length)` is predicted from, `(rows, length, dim)`.
+        """Return the features of the next tokens, `(rows, length, dim)`.
 
         Args:
-            target: token ids, a row for each row of the state.
-            state: before the first of them.
-            samples: where to keep what is drawn.
+            target: true tokens, `(rows, length)`, one row per row of the state.
+            state: the state before the first of them.
+            samples: collects the samples, if given.
         """
 
-    def forward(self, source: X, target: Tensor, wanted: Tensor | None = None, label_smoothing: float = 0.0) -> Tensor:
-        """Return logits or their cost, as `Seq2Seq.forward` does; in training by REINFORCE that of `Reinforce`."""
+    def forward(self, source: X, target: Tensor, labels: Tensor | None = None, label_smoothing: float = 0.0) -> Tensor:
+        """Return logits or the loss, as `Seq2Seq.forward` and `Reinforce` do."""
         samples = self.reinforce is not None and self.attention is not None and self.attention.training
-        if wanted is None or not samples:
-            return super().forward(source, target, wanted, label_smoothing)
+        if labels is None or not samples:
+            return super().forward(source, target, labels, label_smoothing)
         state = self.encode(source)
 
         def decode(rows: Tensor, samples: Samples) -> Tensor:
             return self.decode(target[rows.flatten()], state.select(rows, None), samples)
 
         assert self.reinforce is not None
-        cost: Tensor = self.reinforce(decode, wanted, self.output, label_smoothing)
+        cost: Tensor = self.reinforce(decode, labels, self.output, label_smoothing)
         return cost
 
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
-        """Return the weights of every step one below the other; where one position is read, 1 there and 0 elsewhere."""
-        found = [aux.weights for _, aux in records if aux.weights is not None]
-        if not found or self.attention is None:
+        """Return the weights of all steps as rows, or 1 at the most probable position."""
+        steps = [aux.weights for _, aux in records if aux.weights is not None]
+        if not steps or self.attention is None:
             return None
-        weights = torch.cat(found, -2)
+        weights = torch.cat(steps, -2)
         if self.attention.eval_read is None:
             return weights
         chosen = torch.zeros_like(weights).scatter(-1, weights.argmax(-1, keepdim=True), 1.0)

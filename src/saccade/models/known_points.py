@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from saccade.models.padded import Padded
-from saccade.models.regressor import Known, Predicted, Regressor, Sizes
+from saccade.models.regressor import Predicted, Regressor, Sizes, TrainingData
 
 __all__ = ["KnownPoints"]
 
@@ -41,11 +41,11 @@ class KnownPoints(Regressor):
         self.register_buffer("points", torch.zeros(sizes.points, sizes.features))
         self.register_buffer("answers", torch.zeros(sizes.points, sizes.outputs))
 
-    def begin(self, known: Known) -> None:
+    def begin(self, data: TrainingData) -> None:
         """Keep the points and their answers, standardized."""
-        super().begin(known)
-        self.points.copy_((known.points - self.input_mean) / self.input_std)
-        self.answers.copy_((known.answers - self.output_mean) / self.output_std)
+        super().begin(data)
+        self.points.copy_((data.points - self.input_mean) / self.input_std)
+        self.answers.copy_((data.answers - self.output_mean) / self.output_std)
 
     @abstractmethod
     def attended(self, points: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:

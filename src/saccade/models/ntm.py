@@ -30,10 +30,10 @@ class Options(memory_network.Options):
     """Heads that write at each step."""
 
     by: By = "both"
-    """Addressing of the heads: by content and location, as in the paper, or by one of them."""
+    """Addressing of the heads: by content, by location, or by both as in the paper."""
 
     def __post_init__(self) -> None:
-        """Refuse what any part refuses."""
+        """Reject invalid options."""
         memory_network.Options.__post_init__(self)
         in_ranges(self, (("write_heads", 1, 1 << 10),))
         if self.by not in get_args(By):
@@ -44,10 +44,10 @@ _DEFAULT = Options()
 
 
 class NTM(MemoryNetwork):
-    r"""A controller whose heads go where they were, a cell on, or where a cell is like their key.
+    r"""LSTM with an external memory, addressed by content and location.
 
     Args:
-        sizes: of what is read and said.
+        sizes: of inputs and outputs.
         options: the sizes of its parts.
 
     Example:
@@ -59,8 +59,8 @@ class NTM(MemoryNetwork):
         (torch.Size([2, 7, 8]), torch.Size([5, 7]))
 
     Source:
-        Graves et al. 2014, equations 2 to 9; the controller is the LSTM of section 4, whose output is read together
-        with what the heads read.
+        Graves et al. 2014, equations 2 to 9. The controller is the LSTM of section 4. The output layer reads its
+        state and the vectors that the heads read.
     """
 
     Options: TypeAlias = Options

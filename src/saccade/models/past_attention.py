@@ -34,19 +34,19 @@ class Options:
     """Features of a symbol. Vectors need no embedding."""
 
     attention_dim: int = 64
-    """Features in which states are compared."""
+    """Hidden features of the score."""
 
     score: Literal["additive", "scaled_dot", "dot", "general", "cosine"] = "additive"
     """Score of the input and a past state."""
 
     window: int | None = None
-    """Past states that are attended to. Default: all."""
+    """Number of past states to attend to. Default: all."""
 
     forget_bias: float = 1.0
-    """Initial bias of the forget gates. Above 0 a state keeps the attended memory at first."""
+    """Initial bias of the forget gates. Above 0 the cell forgets less at first."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         in_ranges(
             self,
             [
@@ -62,10 +62,10 @@ _DEFAULT = Options()
 
 
 class PastAttention(Memorizer):
-    r"""An LSTM whose last state is a sum over all its states, by what it reads.
+    r"""LSTM that continues from a weighted sum over its past states.
 
     Args:
-        sizes: of what is read and said.
+        sizes: of inputs and outputs.
         options: the sizes of its parts.
 
     Example:
@@ -75,7 +75,7 @@ class PastAttention(Memorizer):
         torch.Size([1, 7, 8])
 
     Source:
-        Cheng, Dong, Lapata 2016, equations 4 to 9, see `saccade.nn.PastAttention`.
+        Cheng, Dong, Lapata 2016, equations 4 to 9. `saccade.nn.PastAttention` has the formulas.
     """
 
     Options: TypeAlias = Options
@@ -104,9 +104,9 @@ class PastAttention(Memorizer):
         return self.cell.run(steps.values)[0]
 
     def attended(self, records: Sequence[tuple[str, AuxOutput]]) -> Mapping[str, Tensor]:
-        found = torch.zeros(len(records), len(records))
+        weights = torch.zeros(len(records), len(records))
         for step, (_, aux) in enumerate(records):
             assert aux.weights is not None
-            own = aux.weights[0, 0].cpu()[-step:] if step else found[:0, 0]  # a window is empty in its front
-            found[step - len(own) : step, step] = own
-        return {"past states": found}
+            column = aux.weights[0, 0].cpu()[-step:] if step else weights[:0, 0]  # empty slots of a window come first
+            weights[step - len(column) : step, step] = column
+        return {"past states": weights}

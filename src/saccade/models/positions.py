@@ -1,4 +1,4 @@
-"""Where positions are: waves that are added to features, and how fast scores fall with the distance."""
+"""Sinusoidal position encodings, and the slopes of ALiBi."""
 
 import torch
 from torch import Tensor
@@ -6,14 +6,16 @@ from torch import Tensor
 __all__ = ["WAVELENGTHS", "slopes", "waves"]
 
 WAVELENGTHS = 10_000.0
-"""Base b of wavelengths, of waves that are added (Vaswani et al. 2017) and that turn (Su et al. 2021).
+"""Base b of the wavelengths of sinusoidal and rotary position encodings.
 
-Of d features the longest wave is b^(1 − 2/d) times the shortest.
+With d features the longest wavelength is b^(1 − 2/d) times the shortest (Vaswani et al. 2017; Su et al. 2021).
 """
 
 
 def waves(positions: Tensor, dim: int) -> Tensor:
-    r"""Sinusoidal positions: feature 2i is \(\sin(p / 10000^{2i/d})\), feature 2i + 1 the cosine.
+    r"""Sinusoidal position encodings.
+
+    .. math:: x_{p, 2i} = \sin(p / 10000^{2i/d}) \qquad x_{p, 2i + 1} = \cos(p / 10000^{2i/d})
 
     Args:
         positions: p, `(length,)`, in tokens.
@@ -35,7 +37,9 @@ def waves(positions: Tensor, dim: int) -> Tensor:
 
 
 def slopes(heads: int) -> Tensor:
-    r"""How fast the scores of each head fall with the distance: \(2^{-8h/H}\), h from 1 to H.
+    r"""Slopes of ALiBi: \(2^{-8h/H}\) for head h from 1 to H.
+
+    The scores of a head fall by its slope for each token of distance.
 
     Args:
         heads: H.

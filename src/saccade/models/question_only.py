@@ -17,7 +17,7 @@ __all__ = ["Options", "QuestionOnly"]
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Asking):
-    """The sizes of what reads the question.
+    """The sizes of a classifier of questions.
 
     >>> Options().hidden_dim
     128
@@ -27,7 +27,7 @@ class Options(Asking):
     """Dropout of words and of the input of the classifier."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         super().__post_init__()
         below_one(self, "dropout")
 
@@ -36,12 +36,16 @@ _DEFAULT = Options()
 
 
 class QuestionOnly(Answerer):
-    r"""The last state of an LSTM over the question, and two layers: \(f(x, q) = g(\operatorname{LSTM}(q))\).
+    r"""An LSTM over the question, and a classifier of its last state.
+
+    .. math:: f(x, q) = g(\operatorname{LSTM}(q))
+
+    The classifier g has two layers. The image x is ignored.
 
     Args:
-        encoder: of images; there may be none, and it is not used.
-        words: how many there are, from 0 (padding) on.
-        classes: answers.
+        encoder: of images. It is ignored and may be None.
+        words: size of the vocabulary, with padding (id 0).
+        classes: number of answers.
         options: the sizes.
 
     Example:
@@ -57,7 +61,7 @@ class QuestionOnly(Answerer):
     Options: TypeAlias = Options
     recipes: ClassVar[dict[str, dict[str, Any]]] = {
         data: {name: value for name, value in recipe.items() if name not in ("widths", "blocks", "stem_stride")}
-        | {"shift": 0}  # of images, which it does not see
+        | {"shift": 0}  # of images, which the model ignores
         for data, recipe in answerer.RECIPES.items()
     }
 

@@ -1,4 +1,4 @@
-"""How models that answer read a question: words as vectors, and an LSTM over them."""
+"""LSTM encoder of the questions of `answer`."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ _WIDEST = 1 << 16
 
 @dataclass(frozen=True, kw_only=True)
 class Asking:
-    """What reads questions.
+    """The sizes of an encoder of questions.
 
     >>> Asking(hidden_dim=64).embedding_dim
     64
@@ -25,20 +25,20 @@ class Asking:
     """Features of a word."""
 
     hidden_dim: int = 128
-    """Units of the question's LSTM, and features in which it is compared with the image."""
+    """Units of the question's LSTM, and hidden features of the attention score."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         in_ranges(self, (("embedding_dim", 1, _WIDEST), ("hidden_dim", 1, _WIDEST)))
 
 
 class Questions(nn.Module):
-    r"""Words as vectors, and an LSTM over them: what all of them ask.
+    r"""Embedded words, and the last state of an LSTM over them.
 
     .. math:: v_j = \tanh(E w_j) \qquad s_j = \operatorname{LSTM}(v_j, s_{j-1}) \qquad s = s_n
 
     Args:
-        words: how many there are, from 0 (padding) on.
+        words: size of the vocabulary, with padding (id 0).
         options: `embedding_dim` and `hidden_dim`.
         dropout: probability of dropping a feature of a word's vector, in training.
 
@@ -58,18 +58,18 @@ class Questions(nn.Module):
         self.last = LastState(options.embedding_dim, options.hidden_dim)
 
     def forward(self, question: Padded) -> Tensor:
-        """Return what is asked, `(batch, hidden_dim)`.
+        """Return the encoded questions, `(batch, hidden_dim)`.
 
         Args:
-            question: ids of words `(batch, length)`; what padding holds changes nothing.
+            question: word ids `(batch, length)`. Padding may hold anything.
         """
         vectors = torch.tanh(self.embedding(torch.where(question.within, question.values, 0)))
-        asked: Tensor = self.last(Padded(self.dropout(vectors), question.lengths))
-        return asked
+        state: Tensor = self.last(Padded(self.dropout(vectors), question.lengths))
+        return state
 
 
 class LastState(nn.Module):
-    """An LSTM over sequences of several lengths, of which the last state is taken.
+    """The last state of an LSTM over sequences of several lengths.
 
     Args:
         input_dim: features of a step.
@@ -88,10 +88,10 @@ class LastState(nn.Module):
         """Return the state after the last step of each sequence, `(batch, hidden_dim)`.
 
         Args:
-            source: `(batch, length, input_dim)`; what padding holds changes nothing.
+            source: `(batch, length, input_dim)`. Padding may hold anything.
         """
-        # Padding lies behind the sequence, where a state has no way back to it; but 0 times NaN would be NaN.
+        # No state of the sequence depends on the padding behind it, but 0 · NaN is NaN in the gradient.
         states, _ = self.lstm(torch.where(source.within[..., None], source.values, 0.0))
         last = (source.lengths - 1)[:, None, None].expand(-1, 1, states.shape[2])
-        found: Tensor = states.gather(1, last)[:, 0]
-        return found
+        state: Tensor = states.gather(1, last)[:, 0]
+        return state

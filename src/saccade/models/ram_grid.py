@@ -12,7 +12,7 @@ __all__ = ["Options", "RamGrid"]
 
 @dataclass(frozen=True, kw_only=True)
 class Options(ram.Chooser):
-    """The sizes of an eye that looks at the middle of a cell.
+    """The sizes of RAM with a grid of locations.
 
     >>> Options(rows=5).columns
     7
@@ -25,7 +25,7 @@ class Options(ram.Chooser):
     """Columns of the grid of locations."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         super().__post_init__()
         in_ranges(self, (("rows", 1, 256), ("columns", 1, 256)))
 
@@ -34,7 +34,9 @@ _DEFAULT = Options()
 
 
 class RamGrid(ram.Ram):
-    r"""An eye that chooses among h × w places: all that is known of where a place is, the policy has to learn.
+    r"""RAM with a softmax over the cells of an h × w grid.
+
+    Each cell has its own logit, so the policy has to learn which cells are neighbours.
 
     .. math:: \pi(i, j \mid h_t) = \operatorname{softmax}_{(i, j)}(W h_t + b)
 
@@ -45,7 +47,7 @@ class RamGrid(ram.Ram):
         torch.Size([2, 4, 5])
 
     Source:
-        Mnih et al. 2014, section 3; Xu et al. 2015, Eq. 8 and 9, whose positions are drawn from a softmax.
+        Mnih et al. 2014, section 3. Xu et al. 2015, Eq. 8 and 9, for samples from a softmax over positions.
     """
 
     Options: TypeAlias = Options
@@ -55,5 +57,5 @@ class RamGrid(ram.Ram):
         super().__init__(channels, classes, options, longest)
 
     def make_policy(self, options: Options) -> Grid:
-        """Return what chooses places."""
+        """Return the policy."""
         return Grid(options.hidden_dim, options.rows, options.columns)

@@ -11,7 +11,7 @@ _DEFAULT = ram.Sizes()
 
 
 class RandomGlimpses(ram.Ram):
-    """An eye whose places, but for the first, are drawn evenly from the whole image; all else is as in `Ram`.
+    """RAM with uniform random locations, except for the first glimpse.
 
     Example:
         >>> import torch
@@ -31,6 +31,6 @@ class RandomGlimpses(ram.Ram):
         super().__init__(channels, classes, options, longest)
 
     def make_policy(self, options: Any) -> Anywhere:
-        """Return what chooses places."""
+        """Return the policy."""
         del options
         return Anywhere()

@@ -1,7 +1,7 @@
-"""What recurrent translators share: a bidirectional encoder, and a decoder that is told what to look at by a function.
+"""Encoder and decoder of recurrent translators.
 
-The decoder is one for models with attention and without: at each step it asks `read(hidden)` for the context. Attention
-answers anew each time; a fixed vector is the same answer always.
+The decoder serves models with attention and without. At each step it calls `read(hidden)` for the context. Attention
+computes a new context each time. A model without attention returns a fixed vector.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from saccade.models.words import ProjectedWords
 
 __all__ = ["RECIPES", "Decoder", "Encoder", "LockedDropout", "Options", "Read", "at_positions", "reversed_positions"]
 
-_WIDEST = 1_000_000  # beyond any memory; torch fails in other words at far larger sizes
+_WIDEST = 1_000_000  # beyond any memory, and far below the sizes that torch itself rejects
 Read: TypeAlias = Callable[[Tensor], Tensor]
 _OLDER = {
     "word": "input_proj",
@@ -41,7 +41,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "thousands": {**_FEW, "vocabulary_size": 500},
     "ten-thousands": {**_FEW, "hidden_dim": 256, "embedding_dim": 256, "vocabulary_size": 2000, "learning_rate": 4e-3},
 }
-"""What suits each data set, for all recurrent translators."""
+"""Recipes of all recurrent translators, by data set."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,23 +59,23 @@ class Options:
     """Features of the token embeddings."""
 
     dropout: float = 0.0
-    """Dropout of embeddings, annotations and readout, the same for a whole sentence."""
+    """Dropout of embeddings, annotations and readout, with one mask per sentence."""
 
     def __post_init__(self) -> None:
-        """Refuse sizes of nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         even(self, "hidden_dim", _WIDEST)
         in_ranges(self, (("embedding_dim", 1, _WIDEST),))
         below_one(self, "dropout")
 
 
 class LockedDropout(nn.Module):
-    """Dropout with one draw a sequence: a feature is dropped at all steps of it or at none.
+    """Dropout with one mask per sequence: a feature drops at all steps or at none.
 
-    A recurrent network cannot average what differs from step to step, so this is the stronger regularizer; it also
-    draws fewer random numbers, which take time on a CPU.
+    Noise that differs from step to step averages out over a sequence, and a constant mask does not. So locked dropout
+    regularizes more. It also needs fewer random numbers, which take time on a CPU.
 
     Args:
-        probability: of dropping a feature, in training; the others are scaled up to keep the mean.
+        probability: of dropping a feature in training. The remaining features are scaled up to keep the mean.
 
     Source:
         Gal, Ghahramani 2016, "A Theoretically Grounded Application of Dropout in Recurrent Neural Networks",
@@ -96,11 +96,11 @@ class LockedDropout(nn.Module):
         return self.draw(sequence, sequence.shape[-1])(sequence)
 
     def draw(self, sequence: Tensor, features: int) -> Callable[[Tensor], Tensor]:
-        """Return what drops the same features of a batch as long as one asks, of a step or of all of them.
+        """Return a function that drops the same features at every call.
 
         Args:
-            sequence: of the batch `(batch, ...)`, for its device and type.
-            features: how many there are.
+            sequence: any tensor `(batch, ...)` of the batch, for its device and dtype.
+            features: number of features.
 
         Returns:
             A function of `(batch, ..., features)`.
@@ -117,15 +117,17 @@ class LockedDropout(nn.Module):
 
 
 class Encoder(nn.Module):
-    r"""A bidirectional GRU over padded sentences: \(h_j = [\overrightarrow{h}_j; \overleftarrow{h}_j]\).
+    r"""Bidirectional GRU over padded sentences.
+
+    .. math:: h_j = [\overrightarrow{h}_j; \overleftarrow{h}_j]
 
     Args:
         embedding_dim: features of the input.
-        hidden_dim: features of the output, both directions together; even.
+        hidden_dim: features of the output, both directions together. It must be even.
 
     Source:
-        Bahdanau, Cho, Bengio 2015, section 3.2 (https://arxiv.org/abs/1409.0473); the unit is torch's GRU, whose reset
-        gate acts on the product with the state, and not on the state before it.
+        Bahdanau, Cho, Bengio 2015, section 3.2 (https://arxiv.org/abs/1409.0473). The unit is torch's GRU. Its reset
+        gate multiplies the projected state, and not the state before the projection.
 
     Example:
         >>> encoder = Encoder(4, 6)
@@ -139,43 +141,43 @@ class Encoder(nn.Module):
         self.backwards = _Direction(embedding_dim, hidden_dim // 2)
 
     def forward(self, embedded: Tensor, lengths: Tensor) -> Tensor:
-        """Read sentences.
+        """Encode sentences.
 
         Args:
-            embedded: `(batch, length, embedding_dim)`; what lies beyond a sentence's length changes nothing within it.
+            embedded: `(batch, length, embedding_dim)`. Padding has no effect on the states of a sentence.
             lengths: `(batch,)`, at least 1.
 
         Returns:
             `(batch, length, hidden_dim)`.
         """
-        # Mirrored within their lengths, sentences have their padding behind them for the backward direction too: no
-        # state has seen any, and nothing has to be packed, which costs more.
+        # Sentences are reversed within their lengths, so padding comes last for the backward direction too. No state
+        # depends on padding, without the cost of packing.
         order = reversed_positions(lengths, embedded.shape[1])
         ahead, back = self.forwards(embedded), self.backwards(at_positions(embedded, order))
         return torch.cat([ahead, at_positions(back, order)], -1)
 
 
 class Decoder(nn.Module):
-    r"""A conditional GRU with a deep output: it takes the last word in, looks, takes in what it saw, and predicts.
+    r"""Conditional GRU with a read between its two cells, and a deep output layer.
 
     .. math::
         s'_i &= \operatorname{GRU}_1(E y_{i-1},\ s_{i-1}) \qquad c_i = \operatorname{read}(s'_i) \\
         s_i &= \operatorname{GRU}_2(c_i,\ s'_i) \\
         p(y_i) &= \operatorname{softmax}\big(E \tanh(W_t [s_i; c_i; E y_{i-1}]) + b\big)
 
-    The query \(s'_i\) knows the last word, which the paper's \(s_{i-1}\) does not: what to look at next depends on it.
-    The output matrix is the embedding of the target: a third of the parameters of a small model, learned from both
-    sides (Press, Wolf 2017, https://arxiv.org/abs/1608.05859).
+    The query \(s'_i\) depends on the last token, unlike the paper's query \(s_{i-1}\). The output matrix is the
+    embedding of the target (Press, Wolf 2017, https://arxiv.org/abs/1608.05859), so both sides train it. It has a
+    third of the parameters of a small model.
 
     Args:
-        embedding: of the target tokens; its matrix is the output's too.
-        context_dim: features of what `read` returns.
+        embedding: of the target tokens. Its matrix is also the output matrix.
+        context_dim: features of the context.
         hidden_dim: features of the state.
-        dropout: probability of dropping a feature of embeddings, of what the readout sees and of what it makes.
+        dropout: of embeddings, and of the input and output of the readout.
 
     Source:
-        Bahdanau, Cho, Bengio 2015, appendix A.2 (https://arxiv.org/abs/1409.0473); the conditional GRU of Sennrich et
-        al. 2017, "Nematus", section 2 (https://arxiv.org/abs/1703.04357).
+        Bahdanau, Cho, Bengio 2015, appendix A.2 (https://arxiv.org/abs/1409.0473). Sennrich et al. 2017, "Nematus",
+        section 2, for the conditional GRU (https://arxiv.org/abs/1703.04357).
 
     Example:
         >>> decoder = Decoder(nn.Embedding(7, 4), context_dim=3, hidden_dim=6)
@@ -199,12 +201,12 @@ class Decoder(nn.Module):
         renamed(self, _OLDER)
 
     def step(self, token: Tensor, hidden: Tensor, read: Read) -> tuple[Logits, Tensor]:
-        """Return the `Logits` `(batch, vocabulary)` after one more token `(batch,)`, and the next state.
+        """Return the `Logits` `(batch, vocabulary)` of the next token, and the next state.
 
         Args:
-            token: ids `(batch,)`.
+            token: ids of the last tokens `(batch,)`.
             hidden: `(batch, hidden_dim)`.
-            read: from a state to what it sees, `(batch, hidden_dim)` to `(batch, context_dim)`.
+            read: function from a state `(batch, hidden_dim)` to a context `(batch, context_dim)`.
         """
         embedded = self.dropout(self.embedding(token))
         dropped = self.dropout.training and self.dropout.probability
@@ -216,15 +218,15 @@ class Decoder(nn.Module):
         return self._logits(self._features(hidden, context, embedded)), hidden
 
     def forward(self, target: Tensor, hidden: Tensor, read: Read) -> Tensor:
-        """Return what every next token is predicted from, given the true ones before it.
+        """Return features of every next token, given the true tokens before it.
 
         Args:
             target: ids `(batch, length)`, from the begin token on.
-            hidden: `(batch, hidden_dim)`, before the first.
+            hidden: the initial state, `(batch, hidden_dim)`.
             read: as for `step`.
 
         Returns:
-            `(batch, length, dim)`, of the embedding's features.
+            `(batch, length, dim)`, with the dimension of the embedding.
         """
         embedded = self.dropout(self.embedding(target))
         hiddens, contexts = [], []
@@ -233,16 +235,16 @@ class Decoder(nn.Module):
             hidden, context = _advance(word, hidden, read, cells)
             hiddens.append(hidden)
             contexts.append(context)
-        # The words before the loop and the readout after it need no step's result for the next: one product for all
-        # steps is far faster than one each.
+        # The input projection before the loop and the readout after it are outside of the recurrence. One product for
+        # all steps is far faster than one per step.
         return self._features(torch.stack(hiddens, 1), torch.stack(contexts, 1), embedded)
 
     def _cells(self) -> "_Cells":
         return _Cells(gru_of(self.hidden_proj), linear_cell(self.context_proj), gru_of(self.intermediate_proj))
 
     def _features(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
-        seen = self.dropout(torch.cat([hidden, context, embedded], -1))
-        features: Tensor = self.dropout(torch.tanh(self.readout(seen)))
+        inputs = self.dropout(torch.cat([hidden, context, embedded], -1))
+        features: Tensor = self.dropout(torch.tanh(self.readout(inputs)))
         return features
 
     def _logits(self, features: Tensor) -> Logits:
@@ -250,7 +252,7 @@ class Decoder(nn.Module):
 
 
 class _Cells(NamedTuple):
-    """What a decoder does at every step: the unit that takes the word in, and the one that takes in what was seen."""
+    """Functions of a decoder's step: two GRU cells, and a projection of the context."""
 
     first: Callable[[Tensor, Tensor], Tensor]
     context: Callable[[Tensor], Tensor]
@@ -258,24 +260,24 @@ class _Cells(NamedTuple):
 
 
 def _advance(word: Tensor, hidden: Tensor, read: Read, cells: _Cells) -> tuple[Tensor, Tensor]:
-    """The next state and what was seen, from the projected word."""
+    """Return the next state and the context, given the projected token."""
     hidden = cells.first(word, hidden)
     context = read(hidden)
     return cells.second(cells.context(context), hidden), context
 
 
 class _Direction(nn.GRU):
-    """One direction of an encoder: on a CPU, a loop of our own over `saccade.kernels.cells`."""
+    """One direction of an encoder. On a CPU it loops over `saccade.kernels.cells`."""
 
     def __init__(self, input_dim: int, hidden_dim: int) -> None:
         super().__init__(input_dim, hidden_dim, batch_first=True)
 
     def forward(self, sequence: Tensor) -> Tensor:  # type: ignore[override]
-        """The states `(batch, length, hidden_dim)` after each of `(batch, length, input_dim)`."""
+        """Return the states `(batch, length, hidden_dim)`."""
         if not serves(sequence):
             states: Tensor = super().forward(sequence)[0]
             return states
-        parts: Any = self  # of whose tensors torch says no type
+        parts: Any = self  # torch declares no types of these parameters
         step = gru_cell(parts.weight_hh_l0, parts.bias_hh_l0)
         hidden, steps = sequence.new_zeros(len(sequence), self.hidden_size), []
         for inputs in F.linear(sequence, parts.weight_ih_l0, parts.bias_ih_l0).unbind(1):
@@ -285,11 +287,13 @@ class _Direction(nn.GRU):
 
 
 def reversed_positions(lengths: Tensor, width: int) -> Tensor:
-    """Return positions that turn each sentence around and leave its padding where it is; their own inverse.
+    """Return positions that reverse each sentence without its padding.
+
+    They are their own inverse.
 
     Args:
         lengths: `(batch,)`.
-        width: of the sentences with their padding.
+        width: length of the padded sentences.
 
     Returns:
         `(batch, width)`.
@@ -303,7 +307,7 @@ def reversed_positions(lengths: Tensor, width: int) -> Tensor:
 
 
 def at_positions(values: Tensor, positions: Tensor) -> Tensor:
-    """Return what stands at some positions of each sentence.
+    """Return the features at some positions of each sentence.
 
     Args:
         values: `(batch, width, features)`.

@@ -1,9 +1,9 @@
-"""What every model that answers with numbers is: standardized inside, with a deviation beside each answer.
+"""Base class of regressors: standardized numbers, and a deviation of each answer.
 
     z = (x − μₓ) / σₓ        ŷ = μ_y + σ_y f(z)        interval: ŷ ± q σ_y s(z)
 
-with the means and deviations of what is trained on, which the model's state keeps. Where f is a weighted mean of known
-answers, s comes from the same weights; else s is learned beside f, which it does not change.
+The means μ and deviations σ are those of the training data, and are part of the model's state. If f is a weighted mean
+of training answers, s comes from the same weights. Otherwise s is trained beside f, without a gradient into f.
 """
 
 import math
@@ -18,44 +18,44 @@ from torch.nn import functional
 from saccade.errors import ArgumentError
 from saccade.models.padded import Padded
 
-__all__ = ["EARLY", "Known", "Options", "Predicted", "Regressor", "Sizes", "Spread"]
+__all__ = ["EARLY", "Options", "Predicted", "Regressor", "Sizes", "Spread", "TrainingData"]
 
-#: Of recipes for data that may be few: the model of the best validation is taken, and training ends soon behind it.
+#: Early stopping of recipes for small data.
 EARLY: dict[str, Any] = {"validation_steps": 50, "checkpoint_steps": 50, "patience": 6, "weight_decay": 0.01}
 
-_LEAST = 1e-4  # deviations of answers: no interval is narrower
+_LEAST = 1e-4  # smallest deviation of a standardized answer
 _NORMAL = math.sqrt(math.pi / 2)  # deviation of a normal error over the mean of its absolute value
-_FLOOR = 1e-12  # of a feature: what has no deviation is not scaled up
+_FLOOR = 1e-12  # a feature with a smaller deviation is not scaled
 
 
 class Sizes(NamedTuple):
-    """What a model is made for.
+    """Sizes of the data of a regressor.
 
     >>> Sizes(1, 1).sets
     False
     """
 
     features: int
-    """Numbers of a row; 0 of sets, whose elements are one number each."""
+    """Numbers of a row. 0 for sets, with one number per element."""
     outputs: int
     """Numbers of an answer."""
     points: int = 0
-    """Training points that a model may keep."""
+    """Number of training points."""
 
     @property
     def sets(self) -> bool:
-        """Whether sets are asked, of any size."""
+        """Whether inputs are sets of any size."""
         return self.features == 0
 
 
-class Known(NamedTuple):
-    """What is known before training, in the units of the data.
+class TrainingData(NamedTuple):
+    """Statistics, points and answers of the training data, in its units.
 
     Args:
         mean, std: of each feature, `(features,)`, or of all elements of sets, `(1,)`.
         answers_mean, answers_std: of each answer, `(outputs,)`.
-        points: training points, `(points, features)`; none of sets.
-        answers: theirs, `(points, outputs)`.
+        points: training points, `(points, features)`, empty for sets.
+        answers: of the points, `(points, outputs)`.
     """
 
     mean: Tensor
@@ -67,7 +67,7 @@ class Known(NamedTuple):
 
 
 class Predicted(NamedTuple):
-    """Answers and how far they may be off, both `(batch, outputs)`; standardized or in the units of the data."""
+    """Answers and their standard deviations, both `(batch, outputs)`."""
 
     mean: Tensor
     deviation: Tensor
@@ -75,21 +75,21 @@ class Predicted(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """A model that has no options of its own."""
+    """Options of a model without any."""
 
 
 class Regressor(nn.Module, ABC):
-    """A model of numbers; what it computes is standardized, what it takes and gives is not.
+    """Base of regressors. It standardizes inputs and answers.
 
     Args:
-        sizes: what it is made for.
+        sizes: of the data.
     """
 
     recipes: ClassVar[dict[str, dict[str, Any]]] = {"sine": {}, "heteroscedastic": {}, "maximum": {}, "files": {}}
     attends: ClassVar[bool] = False
-    """Whether it weighs known points, or the elements of a set."""
+    """Whether it attends to training points or to elements of a set."""
     keeps: ClassVar[bool] = False
-    """Whether it keeps training points."""
+    """Whether it keeps the training points."""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -106,76 +106,76 @@ class Regressor(nn.Module, ABC):
 
     @classmethod
     def check(cls, sizes: Sizes, name: str) -> None:
-        """Refuse what the model cannot be made for.
+        """Reject data that the model does not read.
 
         Args:
             sizes: of the data.
-            name: what the model is called.
+            name: of the model.
 
         Raises:
-            ArgumentError: if it reads no sets, and sets are asked.
+            ArgumentError: sets, if the model keeps training points.
         """
         if cls.keeps and sizes.sets:
             way_out = "--model set-transformer, mlp and mean read them"
             raise ArgumentError(f"--model: expected one that reads sets of any size, got {name}; {way_out}")
 
-    def begin(self, known: Known) -> None:
-        """Take over what is known before training."""
-        self.input_mean.copy_(known.mean)
-        self.input_std.copy_(known.std.where(known.std > _FLOOR, 1.0))
-        self.output_mean.copy_(known.answers_mean)
-        self.output_std.copy_(known.answers_std.where(known.answers_std > _FLOOR, 1.0))
+    def begin(self, data: TrainingData) -> None:
+        """Copy the statistics of the training data."""
+        self.input_mean.copy_(data.mean)
+        self.input_std.copy_(data.std.where(data.std > _FLOOR, 1.0))
+        self.output_mean.copy_(data.answers_mean)
+        self.output_std.copy_(data.answers_std.where(data.answers_std > _FLOOR, 1.0))
 
     def standardized(self, points: Padded) -> Padded:
-        """Return numbers, `(batch, numbers)`, with mean 0 and deviation 1 as in training, in float32."""
+        """Return standardized inputs, `(batch, numbers)`, float32."""
         return Padded(((points.values - self.input_mean) / self.input_std).float(), points.lengths)
 
     @abstractmethod
-    def read(self, points: Padded, places: Tensor | None = None) -> Predicted:
-        """Return standardized answers to standardized numbers.
+    def read(self, points: Padded, indices: Tensor | None = None) -> Predicted:
+        """Return standardized answers for standardized inputs.
 
         Args:
             points: `(batch, numbers)`.
-            places: which of the known points each is, `(batch,)`, -1 for none: no point is answered by itself. None:
-                nothing is left out.
+            indices: of the inputs among the training points, `(batch,)`, -1 for others. A point does not attend to
+                itself. None: there is no mask.
         """
 
     def forward(self, points: Padded) -> Predicted:
-        """Return answers, and how far they may be off, in the units of the data, float64."""
-        found = self.read(self.standardized(points))
-        return Predicted(self.output_mean + self.output_std * found.mean, self.output_std * found.deviation)
+        """Return answers and deviations in the units of the data, float64."""
+        mean, deviation = self.read(self.standardized(points))
+        return Predicted(self.output_mean + self.output_std * mean, self.output_std * deviation)
 
-    def loss(self, points: Padded, answers: Tensor, places: Tensor, kind: str) -> Tensor:
-        r"""Return the error of standardized answers; where deviations are learned, with what teaches them.
+    def loss(self, points: Padded, answers: Tensor, indices: Tensor, kind: str) -> Tensor:
+        r"""Return the loss of standardized answers and of trained deviations.
 
         .. math:: \ell(f(z), y) + \log s(z) + \sqrt{\pi / 2}\, |y - f(z)| / s(z)
 
-        The second part has no gradient in f. Where errors are normal it is least if s is their deviation, since the
-        mean of |e| is then √(2 / π) times that; of squared errors (Nix, Weigend 1994) a single large one would be most
-        of a batch's gradient.
+        The terms of s have no gradient in f. For normal errors e they are smallest if s is the standard deviation,
+        since the mean of |e| is √(2 / π) times it. With squared errors (Nix, Weigend 1994) one large error could
+        dominate the gradient of a batch.
 
         Args:
-            points: `(batch, numbers)`, as they are.
-            answers: `(batch, outputs)`, as they are.
-            places: which of the known points each is.
+            points: `(batch, numbers)`, in the units of the data.
+            answers: `(batch, outputs)`, in the units of the data.
+            indices: of the points among the training points.
             kind: "squared" or "absolute".
         """
-        wanted = ((answers - self.output_mean) / self.output_std).float()
-        found = self.read(self.standardized(points), places)
-        error = wanted - found.mean.float()
+        target = ((answers - self.output_mean) / self.output_std).float()
+        prediction = self.read(self.standardized(points), indices)
+        error = target - prediction.mean.float()
         loss = error.square().mean() if kind == "squared" else error.abs().mean()
-        if self.keeps:  # whose deviations follow from the same weights
+        if self.keeps:  # deviations follow from the weights of f
             return loss
-        deviation = found.deviation.float()
+        deviation = prediction.deviation.float()
         return loss + (deviation.log() + _NORMAL * error.detach().abs() / deviation).mean()
 
     def weights(self, points: Padded) -> Tensor | None:
-        """Return what was attended to, `(batch, heads, points or elements)`; None of a model without attention."""
+        """Return weights `(batch, heads, points or elements)`, None without attention."""
         return None
 
 
 class Spread(nn.Module):
-    """A deviation read off what a model makes its answer of, without changing that.
+    """Standard deviation predicted from detached features of a model.
 
     Args:
         dim: features.
@@ -193,7 +193,7 @@ class Spread(nn.Module):
         nn.init.zeros_(self.log.bias)
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return deviations `(batch, outputs)`, above 0, of features `(batch, dim)`."""
-        even = functional.layer_norm(features.detach(), features.shape[-1:])
-        found: Tensor = self.log(even).clamp(-9, 9).exp()
-        return found + _LEAST
+        """Return positive deviations `(batch, outputs)` of features `(batch, dim)`."""
+        normalized = functional.layer_norm(features.detach(), features.shape[-1:])
+        deviation: Tensor = self.log(normalized).clamp(-9, 9).exp()
+        return deviation + _LEAST

@@ -1,4 +1,4 @@
-"""The gradient of an expected cost through what was drawn: REINFORCE, its baselines, and how noisy it is.
+"""REINFORCE: the gradient of an expected cost over samples, with baselines.
 
 Williams 1992, "Simple statistical gradient-following algorithms for connectionist reinforcement learning".
 """
@@ -28,30 +28,30 @@ __all__ = [
 ]
 
 Baseline: TypeAlias = Literal["learned", "leave-one-out", "moving-average"]
-_KEPT = 0.9  # of a moving average, at each step (Xu et al. 2015, section 4.1)
+_DECAY = 0.9  # of the moving average, per step (Xu et al. 2015, section 4.1)
 
 
 class Estimator(Protocol):
-    """What options say of an estimated gradient."""
+    """Options of a gradient estimator."""
 
     @property
     def baseline(self) -> Baseline:
-        """What a reward is compared with."""
+        """Baseline of the reward."""
 
     @property
     def samples(self) -> int:
-        """Draws for one gradient."""
+        """Samples for one gradient."""
 
     @property
     def entropy_bonus(self) -> float:
-        """What a nat of the policy's entropy is worth."""
+        """Weight of the policy's entropy, per nat."""
 
 
 def check_estimator(options: Estimator) -> None:
-    """Refuse what means nothing, naming the option as it is typed.
+    """Reject invalid options.
 
     Raises:
-        ArgumentError: if something does.
+        ArgumentError: naming the option.
     """
     least = 2 if options.baseline == "leave-one-out" else 1
     if not least <= options.samples <= 1000:
@@ -63,15 +63,14 @@ def check_estimator(options: Estimator) -> None:
 
 @dataclass
 class Samples:
-    """What the steps of a forward drew, in their order.
+    """Samples of the steps of one forward pass, in order.
 
     Args:
-        entropies: whether those of the weights are wanted too.
-        query: that asked, `(rows, steps, hidden_dim)` each.
-        log_prob: of what was drawn, `(rows, steps)` each.
-        entropy: of the weights, `(rows, steps)` each, in nats.
-        soft: which rows read the mean and not what was drawn, `(rows,)`; their draws are charged with nothing. None:
-            none of them.
+        entropies: whether to record entropies too.
+        query: queries, `(rows, steps, hidden_dim)` each.
+        log_prob: log-probabilities of the samples, `(rows, steps)` each.
+        entropy: entropies of the weights, `(rows, steps)` each, in nats.
+        soft: True for rows that read the mean instead of a sample, `(rows,)`. Their samples have no cost. None: no row.
 
     Example:
         >>> from saccade import reads
@@ -92,33 +91,35 @@ class Samples:
 
     @property
     def request(self) -> AuxRequest:
-        """What attention is asked for beside its output."""
+        """Statistics to request from attention."""
         return AuxRequest(log_prob=True, entropy=self.entropies)
 
     def add(self, query: Tensor, aux: AuxOutput) -> None:
-        """Keep what the queries `(rows, steps, hidden_dim)` drew, given what attention said of as many draws."""
+        """Append the samples of queries `(rows, steps, hidden_dim)`."""
         self.query.append(query)
-        for kept, found in ((self.log_prob, aux.log_prob), (self.entropy, aux.entropy)):
-            if found is not None:
-                kept.append(found.reshape(query.shape[:2]))
+        for values, value in ((self.log_prob, aux.log_prob), (self.entropy, aux.entropy)):
+            if value is not None:
+                values.append(value.reshape(query.shape[:2]))
 
 
 class Reinforce(nn.Module):
-    r"""The expected cost of what a decoder writes when it reads where it drew, with an unbiased gradient.
+    r"""The expected cost of a decoder that reads samples, with an unbiased gradient.
 
     .. math::
         \nabla \mathbb{E}\Big[\sum_t \ell_t\Big] = \mathbb{E}\Big[\sum_t \nabla \ell_t
             + \sum_t \Big(\sum_{u \ge t} \ell_u - b_t\Big) \nabla \log p(s_t)\Big]
 
-    where the draw \(s_t\) is charged with the tokens that it can change, or with all of them, beside a baseline \(b_t\)
-    that does not depend on it: what a linear map of the state expects, learned by least squares, the mean of the other
-    draws for the same sentence, or a moving average over steps. The second sum may be weighed. An example may read the
-    mean in the place of draws, as a coin falls. The number is the cost of what was drawn, all else is in the gradient.
+    The cost of a sample \(s_t\) is the loss of the tokens that depend on it, or of all tokens (`charge="whole"`). The
+    baseline \(b_t\) does not depend on the sample. It is a linear map of the state, trained by least squares, the mean
+    cost of the other samples for the sentence, or a moving average over steps.
+
+    `reward_weight` scales the second sum. With probability `soft_share` an example reads the mean instead of samples.
+    The value of the result is the cost of the samples. Only its gradient has the other terms.
 
     Args:
         options: baseline, samples and entropy bonus.
         hidden_dim: features of a query.
-        feeds: whether what is read enters the next step: if not, a draw changes its own token alone.
+        feeds: whether the context enters the next step. If not, only its own token depends on a sample.
 
     Example:
         >>> from saccade.models.hard import Options
@@ -132,13 +133,13 @@ class Reinforce(nn.Module):
                 [-2., -2., -1.]])
 
     Source:
-        Williams 1992, "Simple statistical gradient-following algorithms", section 4; Xu et al. 2015, Eq. 11 and 12,
-        and the moving average of section 4.1, there of whole texts (`charge="whole"`); leave-one-out: Kool, van Hoof,
-        Welling 2019, section 3.
+        Williams 1992, "Simple statistical gradient-following algorithms", section 4. Xu et al. 2015, Eq. 11 and 12, and
+        section 4.1 for the moving average, there over whole texts (`charge="whole"`). Kool, van Hoof, Welling 2019,
+        section 3, for leave-one-out.
     """
 
     average: Tensor
-    """What a token, or a whole text where draws are charged with that, cost of late, where that is the baseline."""
+    """Moving average of the cost of a token, or of a text with `charge="whole"`."""
 
     def __init__(self, options: Estimator, hidden_dim: int, *, feeds: bool = True) -> None:
         super().__init__()
@@ -151,43 +152,43 @@ class Reinforce(nn.Module):
     def forward(
         self,
         decode: Callable[[Tensor, Samples], Tensor],
-        wanted: Tensor,
+        labels: Tensor,
         output: OutputLayer,
         label_smoothing: float,
     ) -> Tensor:
-        """Return the cost of the wanted tokens under an output layer.
+        """Return the cost of the labels under an output layer.
 
         Args:
-            decode: from the numbers of the sentences `(batch, samples)` to be written, and where to keep what it
-                draws, to features `(batch * samples, length, dim)`.
-            wanted: `(batch, length)`, 0 where there is none.
+            decode: function from the indices of examples `(batch, samples)` to features `(batch * samples, length,
+                dim)`. It records its samples in its second argument.
+            labels: the true next tokens, `(batch, length)`, 0 for padding.
             output, label_smoothing: as for `saccade.models.words.logits_or_loss`.
         """
         count = self.options.samples
-        rows = torch.arange(len(wanted), device=wanted.device)[:, None].expand(-1, count)
+        rows = torch.arange(len(labels), device=labels.device)[:, None].expand(-1, count)
         samples = Samples(self.options.entropy_bonus > 0, soft=self._soft(rows))
-        features, tokens = decode(rows, samples), wanted.repeat_interleave(count, 0)
+        features, tokens = decode(rows, samples), labels.repeat_interleave(count, 0)
         mean, losses = token_losses(features, output, tokens, label_smoothing)
-        return self.cost(losses, samples, wanted, mean)
+        return self.cost(losses, samples, labels, mean)
 
     def _soft(self, rows: Tensor) -> Tensor | None:
-        """Which of the rows `(batch, samples)` read the mean, as a coin falls for each example; None: none ever do."""
-        share = getattr(self.options, "soft_share", 0.0)  # eyes have none: there is no mean of places
+        """Draw the examples that read the mean, as a mask of rows. None without any."""
+        share = getattr(self.options, "soft_share", 0.0)  # agents with glimpses have no mean of locations
         if not share:
             return None
         coins = torch.rand(len(rows), device=rows.device) < share
         return coins.repeat_interleave(rows.shape[1])
 
-    def cost(self, losses: Tensor, samples: Samples, wanted: Tensor, mean: Tensor | None = None) -> Tensor:
-        """Return the mean of what tokens cost, with the gradient above.
+    def cost(self, losses: Tensor, samples: Samples, labels: Tensor, mean: Tensor | None = None) -> Tensor:
+        """Return the mean cost of tokens, with the gradient above.
 
         Args:
-            losses: `(batch * samples, length)`, 0 where nothing is wanted.
+            losses: of the tokens, `(batch * samples, length)`, 0 for padding.
             samples: of every token.
-            wanted: `(batch, length)`.
-            mean: of the losses, with its gradient, where it is known and they have none.
+            labels: `(batch, length)`, 0 for padding.
+            mean: of the losses, with its gradient, if the losses have none.
         """
-        inside = (wanted != 0).repeat_interleave(self.options.samples, 0)
+        inside = (labels != 0).repeat_interleave(self.options.samples, 0)
         number = inside.sum()
         following, left = self._charges(losses.detach(), inside.to(losses.dtype))
         learned, error = self.charged(following, samples, left)
@@ -196,38 +197,39 @@ class Reinforce(nn.Module):
         return mean + (hidden - hidden.detach())
 
     def _charges(self, losses: Tensor, inside: Tensor) -> tuple[Tensor, Tensor]:
-        """What every draw is charged with, and of how many things that is the sum, of `(rows, length)` each."""
+        """Cost of each sample, and its number of terms, both `(rows, length)`."""
         if getattr(self.options, "charge", "to-come") == "whole":
             return losses.sum(1, keepdim=True).expand_as(losses), torch.ones_like(losses)
         return (to_come(losses), to_come(inside)) if self.feeds else (losses, inside)
 
     def charged(self, following: Tensor, samples: Samples, left: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Return what has the gradient of where was looked, and what the baseline is off by, both `(rows, steps)`.
+        """Return terms with the gradient of samples, and the baseline's squared error.
+
+        Both are `(rows, steps)`. The error is None without a trained baseline.
 
         Args:
-            following: what every draw is charged with, `(rows, steps)`, without a gradient; the rows of an example's
-                draws lie side by side.
-            samples: of every draw.
-            left: of how many things `following` is the sum; a baseline knows what one costs.
+            following: cost of each sample, `(rows, steps)`, without a gradient. Rows of one example are adjacent.
+            samples: with a query and a log-probability of each.
+            left: number of terms of each cost. A baseline predicts the cost of one term.
         """
         error = None
-        # Rows that read the mean are charged with nothing, so no baseline is to know what they cost.
+        # Rows that read the mean instead of samples do not train the baseline.
         drawn = torch.ones_like(left[:, :1], dtype=torch.bool) if samples.soft is None else ~samples.soft[:, None]
         if self.options.baseline == "leave-one-out":
-            each = following.unflatten(0, (-1, self.options.samples))
-            others = (each.sum(1, keepdim=True) - each) / (self.options.samples - 1)
-            surplus = (each - others).flatten(0, 1)
+            costs = following.unflatten(0, (-1, self.options.samples))
+            others = (costs.sum(1, keepdim=True) - costs) / (self.options.samples - 1)
+            surplus = (costs - others).flatten(0, 1)
         elif self.baseline is not None:
-            # What a token to come will cost, on the mean: of one size wherever in the sentence, so that its own
-            # gradient does not crowd out all others where they are clipped together.
+            # The prediction is the mean cost of a later token. Its scale is the same at all positions, so its gradient
+            # does not dominate when all gradients are clipped together.
             guess = self.baseline(torch.cat(samples.query, 1).detach())[..., 0]
             surplus = following - (left * guess).detach()
             error = (following / left.clamp(min=1) - guess).square() * drawn
         else:
             surplus = following - left * self.average
             if self.training and bool(drawn.any()):
-                self.average.lerp_((following * drawn).sum() / (left * drawn).sum().clamp(min=1), 1 - _KEPT)
-        surplus = surplus * drawn * getattr(self.options, "reward_weight", 1.0)  # eyes have none
+                self.average.lerp_((following * drawn).sum() / (left * drawn).sum().clamp(min=1), 1 - _DECAY)
+        surplus = surplus * drawn * getattr(self.options, "reward_weight", 1.0)
         learned = surplus * torch.cat(samples.log_prob, 1)
         if samples.entropy:
             learned = learned - self.options.entropy_bonus * torch.cat(samples.entropy, 1)
@@ -235,7 +237,7 @@ class Reinforce(nn.Module):
 
 
 def to_come(numbers: Tensor) -> Tensor:
-    """Return sums of each row from every place to its end.
+    """Return the sums of each row from every position to its end.
 
     >>> to_come(torch.tensor([[1.0, 2.0, 3.0]]))
     tensor([[6., 5., 3.]])
@@ -245,11 +247,11 @@ def to_come(numbers: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Noise:
-    r"""How noisy an estimated gradient is.
+    r"""Noise of an estimated gradient.
 
     Args:
-        variance: \(\sum_i \operatorname{Var} g_i\) over draws, unbiased.
-        signal: \(\lVert \mathbb{E} g \rVert^2\), estimated without bias; it may come out below 0 where noise is all.
+        variance: \(\sum_i \operatorname{Var} g_i\) over samples, unbiased.
+        signal: \(\lVert \mathbb{E} g \rVert^2\), estimated without bias, so it may be below 0.
 
     >>> Noise(variance=4.0, signal=1.0).signal
     1.0
@@ -260,12 +262,12 @@ class Noise:
 
 
 def noise_of(cost: Callable[[], Tensor], parameters: Sequence[Tensor], draws: int = 16) -> Noise:
-    """Return the noise of the gradient that parameters get from a cost, over whatever is drawn in it.
+    """Return the noise of a cost's gradient over the samples in it.
 
     Args:
-        cost: what is differentiated, drawn anew by each call.
-        parameters: that the gradient is by.
-        draws: how many gradients are made, at least 2.
+        cost: function that draws new samples at each call, and returns a cost.
+        parameters: to differentiate with respect to.
+        draws: number of gradients, at least 2.
 
     Raises:
         ArgumentError: fewer than 2 draws.
@@ -277,24 +279,24 @@ def noise_of(cost: Callable[[], Tensor], parameters: Sequence[Tensor], draws: in
     """
     if draws < 2:
         raise ArgumentError(f"draws: expected at least 2, got {draws}")
-    found = []
+    gradients = []
     for _ in range(draws):
         grads = torch.autograd.grad(cost(), parameters, allow_unused=True)
-        found.append(torch.cat([grad.flatten().double() for grad in grads if grad is not None]))
-    every = torch.stack(found)
-    variance = float(every.var(0).sum())
-    return Noise(variance, float(every.mean(0).square().sum()) - variance / draws)
+        gradients.append(torch.cat([grad.flatten().double() for grad in grads if grad is not None]))
+    stacked = torch.stack(gradients)
+    variance = float(stacked.var(0).sum())
+    return Noise(variance, float(stacked.mean(0).square().sum()) - variance / draws)
 
 
-def gradient_noise(model: Any, source: Any, target: Tensor, wanted: Tensor, draws: int = 16) -> Noise:
-    """Return the noise of the gradient that a model's attention gets from a batch, over what it may draw.
+def gradient_noise(model: Any, source: Any, target: Tensor, labels: Tensor, draws: int = 16) -> Noise:
+    """Return the noise of an attention's gradient from a batch, over its samples.
 
-    Nothing else is random: dropout is off. Soft attention has none. The draws come from torch's global generator.
+    Dropout is off, so only samples are random, from torch's global generator. Soft attention has no noise.
 
     Args:
-        model: one with an `attention`, whose parameters' gradient is looked at.
-        source, target, wanted: as for its forward.
-        draws: how many gradients are made, at least 2.
+        model: with an `attention`. The gradient is that of its parameters.
+        source, target, labels: as for its forward.
+        draws: number of gradients, at least 2.
 
     Raises:
         ArgumentError: fewer than 2 draws, or an attention without parameters.
@@ -308,12 +310,12 @@ def gradient_noise(model: Any, source: Any, target: Tensor, wanted: Tensor, draw
         0.0
     """
     if model.attention is None or not list(model.attention.parameters()):
-        raise ArgumentError("model: expected an attention with parameters, whose gradient is looked at, got none")
+        raise ArgumentError("model: expected an attention with parameters, got none")
     modes = {module: module.training for module in model.modules()}
     model.eval()
     model.attention.train()
     try:
-        return noise_of(lambda: model(source, target, wanted), list(model.attention.parameters()), draws)
+        return noise_of(lambda: model(source, target, labels), list(model.attention.parameters()), draws)
     finally:
         for module, mode in modes.items():
             module.training = mode

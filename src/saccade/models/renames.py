@@ -1,4 +1,4 @@
-"""Names that parameters had in older files: what was saved under them loads as before."""
+"""Older names of parameters, so that older files still load."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -10,11 +10,11 @@ __all__ = ["renamed"]
 
 
 def renamed(module: nn.Module, names: Mapping[str, str]) -> None:
-    """Let a module load states in which some of its parts have older names; it saves under today's.
+    """Let a module load states with older names of its parts. It saves new names.
 
     Args:
-        module: whose parts, parameters or modules, have new names.
-        names: today's name of each older one.
+        module: with renamed parameters or modules.
+        names: the new name of each older name.
 
     Example:
         >>> class Cell(nn.Module):
@@ -23,7 +23,7 @@ def renamed(module: nn.Module, names: Mapping[str, str]) -> None:
         ...         self.hidden_proj = nn.Linear(2, 2)
         ...         renamed(self, {"before": "hidden_proj"})
         >>> cell = Cell()
-        >>> state = {name.replace("hidden_proj", "before"): held for name, held in cell.state_dict().items()}
+        >>> state = {name.replace("hidden_proj", "before"): value for name, value in cell.state_dict().items()}
         >>> sorted(state), cell.load_state_dict(state)
         (['before.bias', 'before.weight'], <All keys matched successfully>)
     """
@@ -35,5 +35,5 @@ def _on_load(names: Mapping[str, str], module: nn.Module, state: dict[str, Any],
         begin = f"{prefix}{old}"
         for key in [key for key in state if key == begin or key.startswith(f"{begin}.")]:
             following = f"{prefix}{new}{key.removeprefix(begin)}"
-            if following not in state:  # else it is no older state, and loading says what is wrong with it
+            if following not in state:  # otherwise it is no older state, and loading reports the error
                 state[following] = state.pop(key)

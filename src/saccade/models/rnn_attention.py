@@ -30,7 +30,7 @@ class Options(classifier.Options, Pool):
     """Units of both directions together. It must be even."""
 
     def __post_init__(self) -> None:
-        """Refuse what any part refuses."""
+        """Reject invalid options."""
         classifier.Options.__post_init__(self)
         Pool.__post_init__(self)
         even(self, "hidden_dim")
@@ -40,16 +40,16 @@ _DEFAULT = Options()
 
 
 class RNNAttention(Pooled):
-    r"""What is pooled at a word knows the words around it.
+    r"""Classifier by attention pooling over the states of a bidirectional GRU.
 
     .. math:: h_j = [\overrightarrow{\operatorname{GRU}}(E w_j); \overleftarrow{\operatorname{GRU}}(E w_j)]
 
-    and \(\sum_j \operatorname{softmax}_j(v^\top \tanh(W h_j + q))\, h_j\) is classified. Zhou et al. have an LSTM
-    whose directions are added, the score \(w^\top \tanh(h_j)\) and the tangent of what was pooled (Eq. 8 to 12); Yang
-    et al. a GRU and this score.
+    The pooled features are \(\sum_j \operatorname{softmax}_j(v^\top \tanh(W h_j + q))\, h_j\). Yang et al. use a GRU
+    and this score. Zhou et al. use an LSTM, add its directions, score by \(w^\top \tanh(h_j)\) and apply tanh to the
+    pooled features (Eq. 8 to 12).
 
     Args:
-        size: number of words, from 0 (padding) on.
+        size: size of the vocabulary, with padding (id 0).
         classes: number of classes.
         options: the sizes.
 
@@ -60,7 +60,7 @@ class RNNAttention(Pooled):
         torch.Size([2, 3])
 
     Source:
-        Zhou et al. 2016, section 3; Yang et al. 2016, Eq. 1 to 7 (https://aclanthology.org/N16-1174).
+        Zhou et al. 2016, section 3. Yang et al. 2016, Eq. 1 to 7 (https://aclanthology.org/N16-1174).
     """
 
     Options: TypeAlias = Options
@@ -74,5 +74,5 @@ class RNNAttention(Pooled):
         self.encoder = Encoder(options.dim, options.hidden_dim)
 
     def features(self, source: Padded) -> Tensor:
-        found: Tensor = self.encoder(self.words(source.values), source.lengths)
-        return found
+        states: Tensor = self.encoder(self.words(source.values), source.lengths)
+        return states

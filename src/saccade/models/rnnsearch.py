@@ -1,6 +1,7 @@
-"""RNNsearch: a recurrent encoder-decoder with additive attention (Bahdanau, Cho, Bengio 2015).
+"""RNNsearch: GRU encoder-decoder with additive attention (Bahdanau et al. 2015).
 
-"Neural Machine Translation by Jointly Learning to Align and Translate", https://arxiv.org/abs/1409.0473.
+Bahdanau, Cho, Bengio, "Neural Machine Translation by Jointly Learning to Align and Translate",
+https://arxiv.org/abs/1409.0473.
 """
 
 from dataclasses import dataclass
@@ -25,14 +26,14 @@ __all__ = ["Options", "RNNSearch", "State"]
 
 @dataclass(frozen=True, kw_only=True)
 class Options(recurrent.Options, hard.TextOptions):
-    """The sizes of RNNsearch, and how it reads.
+    """The sizes of RNNsearch, and its read.
 
     >>> Options(hidden_dim=64).read
     'soft'
     """
 
     def __post_init__(self) -> None:
-        """Refuse what either refuses."""
+        """Reject invalid options."""
         recurrent.Options.__post_init__(self)
         hard.TextOptions.__post_init__(self)
 
@@ -42,11 +43,11 @@ _DEFAULT = Options()
 
 @dataclass(frozen=True)
 class State:
-    """What the decoder carries on.
+    """State of the decoder.
 
     Args:
-        hidden: `(examples, beam, hidden_dim)`, of every output under way.
-        memory: the prepared keys of each example, one for all its outputs.
+        hidden: of every partial output, `(examples, beam, hidden_dim)`.
+        memory: the prepared keys of each example, shared by its outputs.
 
     Example:
         >>> model = RNNSearch(9, 7, Options(hidden_dim=4, embedding_dim=3))
@@ -59,27 +60,27 @@ class State:
     memory: Memory
 
     def select(self, rows: Tensor, examples: Tensor | None) -> "State":
-        """Return the state of rows `(examples, beam)`, of these examples; None for all of them in their order."""
+        """Return the state of rows `(examples, beam)`, of all examples or some."""
         memory = self.memory if examples is None else self.memory.select(examples)
         return State(self.hidden.flatten(0, 1)[rows], memory)
 
 
 class RNNSearch(hard.Reader[Padded, State]):
-    r"""Bidirectional GRU encoder, conditional GRU decoder, and between them additive attention.
+    r"""Bidirectional GRU encoder, and conditional GRU decoder with additive attention.
 
     .. math::
         h_j &= [\overrightarrow{h}_j; \overleftarrow{h}_j] \qquad
         s_0 = \tanh\big(W_s \tfrac{1}{n} \textstyle\sum_j h_j\big) \\
         c_i &= \sum_j \operatorname{softmax}_j\big(v^\top \tanh(W s'_i + U h_j)\big)\, h_j
 
-    with the state \(s'_i\) and all that follows from \(c_i\) as `saccade.models.recurrent.Decoder` has it. The keys
-    \(U h_j\) are prepared once a sentence.
+    `saccade.models.recurrent.Decoder` computes the state \(s'_i\), and the output from \(c_i\). The keys \(U h_j\) are
+    computed once per sentence.
 
     Args:
-        source_size: number of source tokens, from 0 (padding) on.
-        target_size: number of target tokens.
+        source_size: size of the source vocabulary, with padding (id 0).
+        target_size: size of the target vocabulary.
         options: the sizes.
-        joint: whether both sides have one vocabulary, and so one embedding.
+        joint: whether both sides share one vocabulary and its embedding.
 
     Example:
         >>> model = RNNSearch(11, 7, Options(hidden_dim=8, embedding_dim=4))
@@ -88,7 +89,7 @@ class RNNSearch(hard.Reader[Padded, State]):
         torch.Size([2, 6, 7])
 
     Source:
-        Bahdanau, Cho, Bengio 2015, Eq. 5, 6 and appendix A; what is otherwise is in docs/models.md.
+        Bahdanau, Cho, Bengio 2015, Eq. 5, 6 and appendix A. docs/models.md lists the differences.
     """
 
     Options: TypeAlias = Options
@@ -126,11 +127,11 @@ class RNNSearch(hard.Reader[Padded, State]):
         return logits, State(hidden.view(state.hidden.shape), state.memory)
 
     def decode(self, target: Tensor, state: State, samples: Samples | None = None) -> Tensor:
-        found: Tensor = self.decoder(target, state.hidden.flatten(0, 1), self._reader(state, samples))
-        return found
+        features: Tensor = self.decoder(target, state.hidden.flatten(0, 1), self._reader(state, samples))
+        return features
 
     def _reader(self, state: State, samples: Samples | None = None) -> recurrent.Read:
-        """What reads the source for the decoder's rows: c_i `(rows, hidden_dim)`, Eq. 5 and 6."""
+        """Return the function that reads contexts c `(rows, hidden_dim)`, Eq. 5 and 6."""
 
         def read(query: Tensor) -> Tensor:
             return hard.attended(self.attention, query[:, None], state.memory, samples)[:, 0]

@@ -1,12 +1,12 @@
-"""A small Transformer encoder with attention pooling (Vaswani et al. 2017; Lin et al. 2017).
+"""A small Transformer encoder with attention pooling (Vaswani et al. 2017).
 
-"Attention Is All You Need", https://arxiv.org/abs/1706.03762; "A Structured Self-attentive Sentence Embedding",
-https://arxiv.org/abs/1703.03130.
+"Attention Is All You Need", https://arxiv.org/abs/1706.03762. Pooling is that of Lin et al. 2017, "A Structured
+Self-attentive Sentence Embedding", https://arxiv.org/abs/1703.03130.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias, cast
+from typing import Any, ClassVar, TypeAlias
 
 from torch import Tensor, nn
 
@@ -15,7 +15,7 @@ from saccade.errors import ArgumentError
 from saccade.models import classifier, transformer
 from saccade.models.classifier import Pool, Pooled
 from saccade.models.padded import Padded
-from saccade.models.transformer import Layer, add_positions, apply_layers, layers_of
+from saccade.models.transformer import add_positions, apply_layers, layers_of
 from saccade.nn.experts import Routing
 
 __all__ = ["Options", "SelfAttention"]
@@ -30,7 +30,7 @@ class Options(classifier.Options, transformer.Options):
     """
 
     dropout: float = 0.5
-    """Dropout of word vectors, sublayers, hidden features and the input of the classifier."""
+    """Dropout of word vectors, sublayers, hidden features and the classifier's input."""
 
     hidden_dim: int = 64
     """Features of each position, a multiple of the heads."""
@@ -42,18 +42,18 @@ class Options(classifier.Options, transformer.Options):
     """Hidden features of the feed-forward networks."""
 
     positions: transformer.Positions = "sinusoidal"
-    """Position encoding: added to the words (sinusoidal), rotations of queries and keys (rotary), distances in the
-    scores (alibi), or none, for a bag of words."""
+    """Position encoding: added to words (sinusoidal), rotations of queries and keys
+    (rotary), distances in the scores (alibi), or none, for a bag of words."""
 
     queries: int = 1
     """Learned queries that pool the text. Their outputs are concatenated."""
 
     routing: Routing = "tokens"
-    """With --experts: words choose experts (tokens), or experts choose words of the batch (experts). Then a prediction
-    depends on the other texts."""
+    """With --experts: words choose experts (tokens), or experts words (experts).
+    If experts choose, a prediction depends on the other texts of the batch."""
 
     def __post_init__(self) -> None:
-        """Refuse what any part refuses."""
+        """Reject invalid options."""
         classifier.Options.__post_init__(self)
         transformer.Options.__post_init__(self)
         Pool(queries=self.queries)
@@ -62,7 +62,7 @@ class Options(classifier.Options, transformer.Options):
 
 
 def _check_routing(options: Options) -> None:
-    """Refuse what experts that choose their words have no use for."""
+    """Reject options without effect if experts choose their words."""
     if not options.experts:
         raise ArgumentError("--routing: expected only with --experts, got experts without them")
     for name in ("importance_weight", "load_weight", "expert_groups"):
@@ -75,15 +75,15 @@ _DEFAULT = Options()
 
 
 class SelfAttention(Pooled):
-    r"""Every word attends to every other, in layers as `saccade.models.transformer` has them.
+    r"""Classifier by Transformer layers over words, and attention pooling.
 
     .. math:: h = \operatorname{Encoder}(P E w + \operatorname{waves})
 
-    with a projection P of word vectors to the layers' width; the features of positions are pooled by the score
-    \(v^\top \tanh(W h_j + q)\).
+    P projects word vectors to the layers' width. The layers are those of `saccade.models.transformer`. The pooling's
+    score is \(v^\top \tanh(W h_j + q)\).
 
     Args:
-        size: number of words, from 0 (padding) on.
+        size: size of the vocabulary, with padding (id 0).
         classes: number of classes.
         options: the sizes.
 
@@ -94,8 +94,8 @@ class SelfAttention(Pooled):
         torch.Size([2, 3])
 
     Source:
-        Vaswani et al. 2017, section 3; pooled after Lin et al. 2017, Eq. 5 to 7 (there a recurrent network), see
-        `Pooled`.
+        Vaswani et al. 2017, section 3. Pooling after Lin et al. 2017, Eq. 5 to 7, there of a recurrent network's
+        states. See `Pooled`.
     """
 
     Options: TypeAlias = Options
@@ -114,8 +114,8 @@ class SelfAttention(Pooled):
     def features(self, source: Padded) -> Tensor:
         x = add_positions(self.projection(self.words(source.values)), 0, self.options)
         within = masks.Lengths(source.lengths[:, None])
-        found: Tensor = self.norm(apply_layers(cast("list[Layer]", self.layers), x, within, self.options))
-        return found
+        features: Tensor = self.norm(apply_layers(self.layers, x, within, self.options))
+        return features
 
     def layers_attended(self, records: Sequence[tuple[str, AuxOutput]]) -> list[Tensor]:
         return [aux.weights for name, aux in records if name.endswith(".attention") and aux.weights is not None]

@@ -1,4 +1,4 @@
-"""What every sequence-to-sequence model is: a source is read once, a target is predicted token by token."""
+"""Base class of sequence-to-sequence models."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -14,17 +14,16 @@ __all__ = ["Seq2Seq", "State"]
 
 
 class State(Protocol):
-    """What a decoder carries from one token to the next, for rows of outputs, those of an example side by side."""
+    """State of a decoder between tokens. Rows of one example are adjacent."""
 
     def select(self, rows: Tensor, examples: Tensor | None) -> Self:
         """Return the state of some rows.
 
-        What is the same for all outputs of an example, as the keys of its source, need not be there for each of them.
+        Tensors that all outputs of an example share, for example the keys of its source, may be stored once.
 
         Args:
-            rows: `(examples, beam)`, numbers of the rows as they are; those in one line are of one example. A row may
-                come several times.
-            examples: `(examples,)`, which examples the lines are of; None if they are all, in their order.
+            rows: indices of rows of this state, `(examples, beam)`. Each line has rows of one example, also repeated.
+            examples: the example of each line, `(examples,)`. None: all examples, in order.
         """
 
 
@@ -33,13 +32,13 @@ S = TypeVar("S", bound=State)
 
 
 class Seq2Seq(nn.Module, ABC, Generic[X, S]):
-    r"""The shape of a model that predicts token by token, which training, search and pictures rely on and nothing else.
+    r"""Base of models that encode a source and predict a target token by token.
 
     .. math:: p(y_t \mid y_{<t}, x) = \operatorname{softmax}(E f_t + b)
 
-    A subclass says how the source becomes a state, how one more token changes it, and what the features \(f_t\) are
-    when all tokens are known. E and b are its `output`. A source x is one value of any kind, X: `Padded` tokens or
-    frames, a tensor of images; nothing but the subclass knows.
+    A subclass encodes the source x as a state, advances the state by one token, and computes the features \(f_t\) of
+    all tokens at once. E and b are its `output`. Training, search and pictures depend on this interface alone. A source
+    has a type X of the subclass, for example `Padded` tokens or frames, or a tensor of images.
 
     Example:
         >>> import torch
@@ -53,66 +52,76 @@ class Seq2Seq(nn.Module, ABC, Generic[X, S]):
     """
 
     Options: ClassVar[Any]
-    """The dataclass of its sizes; its docstrings are the help."""
+    """The dataclass of the options. Docstrings of its fields are the help texts."""
 
     recipes: ClassVar[dict[str, dict[str, Any]]]
-    """What suits each data set, by its name; "files" for a corpus of one's own."""
+    """Recipes by the data set's name. "files" is the recipe of your own data."""
 
     source_embedding: nn.Embedding
-    """Of the source's tokens, in models whose source is tokens: pictures show the gradients by its output."""
+    """Embedding of source tokens. Pictures show gradients with respect to its output."""
 
     @property
     @abstractmethod
     def output(self) -> OutputLayer:
-        """E `(target_size, dim)` and b `(target_size,)`, or the module that maps features by them."""
+        """E `(target_size, dim)` and b `(target_size,)`, or a module that applies them."""
 
     @abstractmethod
     def encode(self, source: X) -> S:
-        """Read the sources of a batch.
+        """Encode the sources of a batch.
 
         Args:
-            source: as the model takes it: `Padded` token ids or frames; what padding holds changes nothing.
+            source: for example `Padded` token ids or frames. Padding may hold anything.
 
         Returns:
-            The state before the first target token, one row an example; `select` reorders and repeats its rows.
+            The state before the first target token, with one row per example.
         """
 
     @abstractmethod
     def step(self, token: Tensor, state: S) -> tuple[Logits | Tensor, S]:
-        """Return the logits `(rows, target_size)` after one more target token `(rows,)`, and the next state."""
+        """Return the logits of the next token, and the next state.
+
+        Args:
+            token: ids of the last target tokens, `(rows,)`.
+            state: before these tokens.
+
+        Returns:
+            Logits `(rows, target_size)`, and the state after these tokens.
+        """
 
     @abstractmethod
     def decode(self, target: Tensor, state: S) -> Tensor:
-        """Return what every next token is predicted from, given the true tokens before it: `(rows, length, dim)`.
+        """Return the features of every next token `(rows, length, dim)` (teacher forcing).
 
         Args:
-            target: token ids `(rows, length)`, from the begin token on, a row for each row of the state.
-            state: before the first of them.
+            target: true token ids `(rows, length)`, from the begin token on.
+            state: before the first token, with equally many rows.
         """
 
     def features(self, source: X, target: Tensor) -> Tensor:
-        """Return `decode` of a source's state, `(batch, length, dim)`; `source` is as for `encode`."""
+        """Return `decode` of a source's state, `(batch, length, dim)`."""
         return self.decode(target, self.encode(source))
 
-    def forward(self, source: X, target: Tensor, wanted: Tensor | None = None, label_smoothing: float = 0.0) -> Tensor:
-        """Return the logits of every next token, given the true tokens before it (teacher forcing), or what they cost.
+    def forward(self, source: X, target: Tensor, labels: Tensor | None = None, label_smoothing: float = 0.0) -> Tensor:
+        """Return the logits of every next token (teacher forcing), or the loss of labels.
 
         Args:
             source: as for `encode`.
             target: token ids `(batch, target_length)`, from the begin token on.
-            wanted: the true next tokens `(batch, target_length)`, 0 where there is none.
-            label_smoothing: share of the wanted probability that is spread over all tokens.
+            labels: the true next tokens `(batch, target_length)`, 0 for padding.
+            label_smoothing: share of the label's probability that is spread over all tokens.
 
         Returns:
-            Logits `(batch, target_length, target_size)`; with `wanted` its mean cross-entropy, a number.
+            Logits `(batch, target_length, target_size)`; with `labels` their mean cross-entropy, a scalar.
         """
-        return logits_or_loss(self.features(source, target), self.output, wanted, label_smoothing)
+        return logits_or_loss(self.features(source, target), self.output, labels, label_smoothing)
 
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
-        """Return what each target position looked at, `(batch, target_length, source_length)`, or None if it attends to
-        nothing. What lies behind all that a model ever looks at may be missing.
+        """Return the weights of source positions for each target position.
+
+        They are `(batch, target_length, source_length)`, or None without attention. Source positions after the last
+        one in the reach of the attention may be missing.
 
         Args:
-            records: of `saccade.look.record`, of a `forward` in evaluation mode.
+            records: from `saccade.look.record`, of a `forward` in evaluation mode.
         """
         return None

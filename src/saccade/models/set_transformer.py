@@ -38,13 +38,14 @@ class Options:
     """Blocks of self-attention between elements."""
 
     inducing: int = 0
-    """Inducing points of each block, for a cost that is linear in the number of elements. 0: full self-attention."""
+    """Inducing points of each block, for a cost linear in the number of elements.
+    0: full self-attention."""
 
     layer_norm: bool = False
     """Normalize the features of each element within the blocks."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         in_ranges(self, (("hidden_dim", 1, 100_000), ("heads", 1, 1000), ("layers", 0, 100), ("inducing", 0, 100_000)))
         if self.hidden_dim % self.heads:
             raise ArgumentError(f"--heads: expected a divisor of {self.hidden_dim} (--hidden-dim), got {self.heads}")
@@ -54,18 +55,19 @@ _DEFAULT = Options()
 
 
 class SetTransformer(Regressor):
-    r"""Blocks of attention within a set, one that sums it up, and a layer that reads the sum.
+    r"""Self-attention within a set, pooling by attention, and a linear layer.
 
     .. math:: f(Z) = W\, \mathrm{PMA}_1(\mathrm{SAB}(\ldots \mathrm{SAB}(E Z))) + b
 
-    A row of a table is a set of its cells: each is its number times a vector of its column, and another one beside it.
+    A row of a table is a set of its cells. The features of a cell are its number times a learned vector of its column,
+    plus another learned vector.
 
     Args:
-        sizes: what it is made for.
+        sizes: of the data.
         options: sizes of the blocks.
 
     Source:
-        Lee et al. 2019, equations 8 to 12; Gorishniy et al. 2021, "Revisiting deep learning models for tabular data",
+        Lee et al. 2019, equations 8 to 12. Gorishniy et al. 2021, "Revisiting deep learning models for tabular data",
         section 3.3, for cells as elements (https://arxiv.org/abs/2106.11959).
 
     Example:
@@ -104,21 +106,21 @@ class SetTransformer(Regressor):
         self.output = nn.Linear(hidden, sizes.outputs)
         self.spread = Spread(hidden, sizes.outputs)
 
-    def read(self, points: Padded, places: Tensor | None = None) -> Predicted:
-        """Return what the summed-up set makes."""
+    def read(self, points: Padded, indices: Tensor | None = None) -> Predicted:
+        """Return standardized answers from the pooled set."""
         elements, mask = self._elements(points)
         features = self.pool(elements, mask=mask)[:, 0]
         return Predicted(self.output(features), self.spread(features))
 
     def weights(self, points: Padded) -> Tensor:
-        """Return what the seed took of each element, `(batch, heads, elements)`."""
+        """Return the weights of the pooling, `(batch, heads, elements)`."""
         elements, mask = self._elements(self.standardized(points))
         _, aux = self.pool(elements, mask=mask, aux=AuxRequest(weights=True))
-        found: Tensor = aux.weights[:, :, 0]
-        return found
+        weights: Tensor = aux.weights[:, :, 0]
+        return weights
 
     def _elements(self, points: Padded) -> tuple[Tensor, Tensor]:
-        """What elements become by attending to each other, and which of them there are."""
+        """Encoded elements, and the mask of padding."""
         mask = points.within[:, None, None]
         elements = points.values[..., None] * self.scale + self.shift
         for block in self.blocks:

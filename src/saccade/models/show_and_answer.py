@@ -1,4 +1,4 @@
-"""No attention: the mean of the image's features, and the question's last LSTM state."""
+"""No attention: the mean of the image's cells, and the LSTM state of the question."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -19,7 +19,7 @@ __all__ = ["Options", "ShowAndAnswer"]
 
 @dataclass(frozen=True, kw_only=True)
 class Options(answerer.Options):
-    """The sizes of a model that knows an image by one vector.
+    """The sizes of a model with one vector per image.
 
     >>> Options().classifier_dim
     256
@@ -29,7 +29,7 @@ class Options(answerer.Options):
     """Hidden units of the classifier."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         super().__post_init__()
         in_ranges(self, (("classifier_dim", 1, 1 << 16),))
 
@@ -38,18 +38,17 @@ _DEFAULT = Options()
 
 
 class ShowAndAnswer(Answerer):
-    r"""What the image is on the mean, beside what is asked, and two layers.
+    r"""Classifier of the mean of an image's cells and the state of the question.
 
     .. math:: f(x, q) = g\Big(\big[\tfrac{1}{n} \textstyle\sum_i a_i;\ \operatorname{LSTM}(q)\big]\Big)
 
-    The image is one vector, whatever is asked.
-
-    It is standardized over the batch in training, and by running means outside of it (`Standardized`).
+    The classifier g has two layers. The mean does not depend on the question. It is standardized by batch normalization
+    (`Standardized`).
 
     Args:
-        encoder: what sees: a `saccade.models.image_encoder.ImageEncoder`, or a `FeatureEncoder`.
-        words: how many there are, from 0 (padding) on.
-        classes: answers.
+        encoder: of images, a `saccade.models.image_encoder.ImageEncoder` or a `FeatureEncoder`.
+        words: size of the vocabulary, with padding (id 0).
+        classes: number of answers.
         options: the sizes.
 
     Example:
@@ -61,7 +60,7 @@ class ShowAndAnswer(Answerer):
 
     Source:
         Antol et al. 2015, "VQA: Visual Question Answering", section 5.2, its "LSTM Q + I"
-        (https://arxiv.org/abs/1505.00468), where the two are multiplied.
+        (https://arxiv.org/abs/1505.00468). There both vectors are multiplied.
     """
 
     Options: TypeAlias = Options
@@ -75,7 +74,6 @@ class ShowAndAnswer(Answerer):
         self.output = classifier(features, options.classifier_dim, classes, options.dropout)
 
     def answers(self, visual: Visual, question: Padded, draws: int, reads: Reads | None) -> Tensor:
-        seen = self.norm(self.encoder(visual).mean()[:, None])[:, 0]
-        known = torch.cat([seen, self.questions(question)], -1)
-        logits: Tensor = self.output(known)
+        image = self.norm(self.encoder(visual).mean()[:, None])[:, 0]
+        logits: Tensor = self.output(torch.cat([image, self.questions(question)], -1))
         return logits[:, None].expand(-1, draws, -1)

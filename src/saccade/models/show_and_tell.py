@@ -23,19 +23,18 @@ _DEFAULT = Options()
 
 
 class ShowAndTell(Seq2Seq[Visual, State]):
-    r"""An LSTM whose input is the image at its first step, and the last word at all others.
+    r"""LSTM decoder with the image as its first input, before the words.
 
     .. math::
         x_{-1} = W_I \operatorname{norm}\big(\tfrac{1}{n} \textstyle\sum_i a_i\big) \qquad x_t = E y_t \qquad
         h_t = \operatorname{LSTM}(x_t, h_{t-1}) \qquad p(y_{t+1}) = \operatorname{softmax}(W h_t + b)
 
-    for cells a of the image, whose mean is standardized over the batch in training, and by running means outside of it
-    (`saccade.models.standardized.Standardized`). Whatever is written, the image is these numbers: they have to hold all
-    that may be said.
+    for cells a of the image. Their mean is standardized by batch normalization
+    (`saccade.models.standardized.Standardized`). The decoder has no other view of the image.
 
     Args:
-        encoder: what sees: a `saccade.models.image_encoder.ImageEncoder`, or a `FeatureEncoder`.
-        target_size: number of tokens, from 0 (padding) on.
+        encoder: of images, a `saccade.models.image_encoder.ImageEncoder` or a `FeatureEncoder`.
+        target_size: size of the vocabulary, with padding (id 0).
         options: the sizes.
 
     Example:
@@ -46,7 +45,7 @@ class ShowAndTell(Seq2Seq[Visual, State]):
         torch.Size([2, 7, 9])
 
     Source:
-        Vinyals et al. 2015, Eq. 4 to 12; what is otherwise is in docs/caption.md.
+        Vinyals et al. 2015, Eq. 4 to 12. docs/caption.md lists the differences.
     """
 
     Options: TypeAlias = Options
@@ -68,8 +67,8 @@ class ShowAndTell(Seq2Seq[Visual, State]):
 
     def encode(self, source: Visual) -> State:
         image = self.image_proj(self.norm(self.image_encoder(source.images()).mean()[:, None])[:, 0])
-        nothing = image.new_zeros(len(image), self.hidden_dim)
-        hidden, cell = lstm_of(self.hidden_proj)(self.input_proj(image), nothing, nothing)
+        zeros = image.new_zeros(len(image), self.hidden_dim)
+        hidden, cell = lstm_of(self.hidden_proj)(self.input_proj(image), zeros, zeros)
         return texts_of(State(hidden[:, None], cell[:, None]), source)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits | Tensor, State]:
@@ -81,8 +80,8 @@ class ShowAndTell(Seq2Seq[Visual, State]):
 
     def _decode(self, target: Tensor, state: State) -> tuple[Tensor, State]:
         hidden, cell = state.rows()
-        advance, found = lstm_of(self.hidden_proj), []
+        advance, states = lstm_of(self.hidden_proj), []
         for inputs in self.input_proj(self.dropout(self.embedding(target))).unbind(1):
             hidden, cell = advance(inputs, hidden, cell)
-            found.append(hidden)
-        return self.dropout(torch.stack(found, 1)), state.after(hidden, cell)
+            states.append(hidden)
+        return self.dropout(torch.stack(states, 1)), state.after(hidden, cell)

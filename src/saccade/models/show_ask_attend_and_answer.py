@@ -1,4 +1,4 @@
-"""Several attention maps at once, by an LSTM's state of the question (Kazemi, Elqursh 2017).
+"""Several attention maps for the LSTM state of a question (Kazemi, Elqursh 2017).
 
 "Show, Ask, Attend, and Answer: A Strong Baseline For Visual Question Answering", https://arxiv.org/abs/1704.03162.
 """
@@ -25,7 +25,7 @@ __all__ = ["Options", "ShowAskAttendAndAnswer"]
 
 @dataclass(frozen=True, kw_only=True)
 class Options(weighing.Options, show_and_answer.Options):
-    """The sizes, and how cells are read.
+    """The sizes of the model, and its reads of cells.
 
     >>> Options(read="reinforce", samples=2, baseline="leave-one-out").glimpses
     2
@@ -35,7 +35,7 @@ class Options(weighing.Options, show_and_answer.Options):
     """Attention maps over the cells."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         show_and_answer.Options.__post_init__(self)
         weighing.Options.__post_init__(self)
         in_ranges(self, (("glimpses", 1, 64),))
@@ -45,7 +45,7 @@ _DEFAULT = Options()
 
 
 class ShowAskAttendAndAnswer(Answerer):
-    r"""Several glimpses, each a mean of cells by weights of its own, beside the question, and two layers.
+    r"""Classifier of several attention reads of an image and the state of the question.
 
     .. math::
         s &= \operatorname{LSTM}(q) \qquad
@@ -53,22 +53,23 @@ class ShowAskAttendAndAnswer(Answerer):
         x_c &= \textstyle\sum_i \alpha_{c,i}\, a_i \qquad
         f = W_2 \operatorname{relu}\big(W_1 [x_1; \ldots; x_C; s] + b_1\big) + b_2
 
-    A convolution of 1 × 1 is a linear map of each cell, so the two layers that weigh cells are the additive score: the
-    first is shared by all glimpses, the second is one vector each. What a glimpse finds is standardized over the batch
-    in training, and by running means outside of it (`Standardized`).
+    The attention of the paper has two convolutions of 1 × 1, which are linear maps of each cell, so it is an additive
+    score. All glimpses share the first map, and the second is one vector per glimpse. The reads are standardized by
+    batch normalization (`Standardized`).
 
-    | part | in the paper | here | because |
-    |---|---|---|---|
-    | what weighs cells | convolutions of 1 × 1, rectified | a hyperbolic tangent | it is the additive score |
-    | cells | ResNet-152's, of length 1 | those of an encoder trained here, as they are | a zero has no direction |
-    | glimpses | read softly | or one cell each, by `--read` | to compare |
-    | where a cell lies | nothing says it | a code of its place is in it | questions ask about places |
-    | sizes | 1024 units, dropout of a half | 128 or 256, `--dropout` | data are smaller |
+    The paper differs in these points:
+
+    - Its score has a ReLU. Here it has tanh, which makes it the additive score.
+    - Its cells are those of ResNet-152, scaled to length 1. Here an encoder is trained with the model. Its cells may be
+      zeros, which have no direction, so they are not scaled.
+    - Its attention is soft. Here `--read` may select one cell per glimpse, to compare both.
+    - Its cells have no positions. Here they have position encodings, since questions ask about positions.
+    - It has 1024 units and a dropout of 0.5. Here the data are smaller, so there are 128 or 256 units and `--dropout`.
 
     Args:
-        encoder: what sees: a `saccade.models.image_encoder.ImageEncoder`, or a `FeatureEncoder`.
-        words: how many there are, from 0 (padding) on.
-        classes: answers.
+        encoder: of images, a `saccade.models.image_encoder.ImageEncoder` or a `FeatureEncoder`.
+        words: size of the vocabulary, with padding (id 0).
+        classes: number of answers.
         options: the sizes.
 
     Example:
@@ -76,8 +77,8 @@ class ShowAskAttendAndAnswer(Answerer):
         >>> options = Options(widths="4,8", glimpses=3)
         >>> model = ShowAskAttendAndAnswer(ImageEncoder(3, options), 9, 5, options)
         >>> question = Padded(torch.tensor([[4, 5], [6, 0]]), torch.tensor([2, 1]))
-        >>> looked = model.look(Visual(torch.rand(2, 3, 16, 16)), question)
-        >>> looked.logits.shape, looked.weights.shape, looked.shape
+        >>> answer = model.look(Visual(torch.rand(2, 3, 16, 16)), question)
+        >>> answer.logits.shape, answer.weights.shape, answer.shape
         (torch.Size([2, 5]), torch.Size([2, 3, 16]), (4, 4))
 
     Source:
@@ -103,14 +104,14 @@ class ShowAskAttendAndAnswer(Answerer):
 
     def answers(self, visual: Visual, question: Padded, draws: int, reads: Reads | None) -> Tensor:
         cells = cast("Cells", self.encoder(visual))
-        asked = self.questions(question)[:, None].expand(-1, draws, -1)
-        query = asked[:, None].expand(-1, self.glimpses, -1, -1)
+        state = self.questions(question)[:, None].expand(-1, draws, -1)
+        query = state[:, None].expand(-1, self.glimpses, -1, -1)
         mask = None if cells.lengths is None else masks.Lengths(cells.lengths[:, None])
         values = cells.values[:, None]
-        found, aux = attended(self.attention, query, values, values, mask, reads)
+        contexts, aux = attended(self.attention, query, values, values, mask, reads)
         if reads is not None:
-            reads.add(asked, aux, self.glimpses)
+            reads.add(state, aux, self.glimpses)
             reads.shape = cells.shape
-        seen = self.norm(found.transpose(1, 2).flatten(2))
-        logits: Tensor = self.output(torch.cat([seen, asked], -1))
+        image = self.norm(contexts.transpose(1, 2).flatten(2))
+        logits: Tensor = self.output(torch.cat([image, state], -1))
         return logits

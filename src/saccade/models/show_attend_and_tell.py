@@ -1,4 +1,4 @@
-"""Show, Attend and Tell: an LSTM with soft or hard attention to the image (Xu et al. 2015).
+"""Show, Attend and Tell: an LSTM with attention to the image (Xu et al. 2015).
 
 "Show, Attend and Tell: Neural Image Caption Generation with Visual Attention", https://arxiv.org/abs/1502.03044.
 """
@@ -27,25 +27,25 @@ __all__ = ["Options", "ShowAttendAndTell"]
 
 @dataclass(frozen=True, kw_only=True)
 class Options(captioning.Options, weighing.Options, hard.TextOptions):
-    """The sizes of the model, and how it reads.
+    """The sizes of the model, and its read of cells.
 
     >>> Options(read="reinforce", baseline="moving-average", soft_share=0.5).doubly_stochastic
     0.0
     """
 
     attention_dim: int = 128
-    """Features in which states and cells are compared."""
+    """Hidden features of the attention score."""
 
     query: Literal["state", "state-and-word"] = "state"
-    """Query of a word: the state before the previous word (Xu et al. 2015), or the state and that word (after Anderson
-    et al. 2018)."""
+    """Query of a word: the state before the previous word (Xu et al. 2015),
+    or the state and that word (after Anderson et al. 2018)."""
 
     doubly_stochastic: float = 0.0
-    """With --read soft: weight of the penalty for cells whose weights do not sum to 1 over all words. The authors' code
-    has 1."""
+    """With --read soft: weight of the penalty that makes the weights of each cell sum
+    to 1 over all words. The authors' code has 1."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         captioning.Options.__post_init__(self)
         in_ranges(self, (("attention_dim", 1, 1 << 20),))
         weighing.Options.__post_init__(self)
@@ -62,13 +62,13 @@ _DEFAULT = Options()
 
 @dataclass
 class _Received:
-    """The weights of each step, `(rows, cells)` each."""
+    """Weights `(rows, cells)` of each step."""
 
     steps: list[Tensor] = field(default_factory=list)
 
 
 class ShowAttendAndTell(hard.Reader[Visual, State]):
-    r"""An LSTM that reads the cells of an image before every word, through a gate.
+    r"""LSTM decoder with gated attention to an image's cells before every word.
 
     .. math::
         \alpha_t &= \operatorname{softmax}_i\big(v^\top \tanh(W h_{t-1} + U a_i)\big) \qquad
@@ -76,16 +76,16 @@ class ShowAttendAndTell(hard.Reader[Visual, State]):
         h_t &= \operatorname{LSTM}([E y_{t-1}; \hat z_t], h_{t-1}) \qquad
         p(y_t) = \operatorname{softmax}\big(W_o (E y_{t-1} + W_h h_t + W_z \hat z_t) + b\big)
 
-    for cells a, whose mean makes the first state and the first LSTM cell. With `query="state-and-word"` the last word
-    enters what looks, \(W [h_{t-1}; E y_{t-1}]\): where several things may be named, the state before the word that
-    names one does not know which it was. Hard, one cell is read in the place of the mean, drawn in training. Soft, the
+    for cells a. The initial state and LSTM cell are functions of their mean. With `query="state-and-word"` the query
+    includes the last word, \(W [h_{t-1}; E y_{t-1}]\). For example, the decoder can then look for the object that the
+    last word names. Hard attention reads one cell instead of the mean, a sample in training. With soft attention the
     loss of a sentence may have the penalty
 
     .. math:: \lambda \sum_i \Big(1 - \sum_t \alpha_{ti}\Big)^2
 
     Args:
-        encoder: what sees: a `saccade.models.image_encoder.ImageEncoder`, or a `FeatureEncoder`.
-        target_size: number of tokens, from 0 (padding) on.
+        encoder: of images, a `saccade.models.image_encoder.ImageEncoder` or a `FeatureEncoder`.
+        target_size: size of the vocabulary, with padding (id 0).
         options: the sizes.
 
     Example:
@@ -96,7 +96,7 @@ class ShowAttendAndTell(hard.Reader[Visual, State]):
         torch.Size([2, 7, 9])
 
     Source:
-        Xu et al. 2015, Eq. 1 to 14; what is otherwise is in docs/caption.md.
+        Xu et al. 2015, Eq. 1 to 14. docs/caption.md lists the differences.
     """
 
     Options: TypeAlias = Options
@@ -143,19 +143,19 @@ class ShowAttendAndTell(hard.Reader[Visual, State]):
         return self._decode(target, state, samples)[0]
 
     def forward(
-        self, source: Visual, target: Tensor, wanted: Tensor | None = None, label_smoothing: float = 0.0
+        self, source: Visual, target: Tensor, labels: Tensor | None = None, label_smoothing: float = 0.0
     ) -> Tensor:
-        """Return logits or their cost, as `Reader.forward` does, with the penalty in training where there is one."""
+        """Return logits or the loss of labels, with the penalty in training."""
         penalty = self.options.doubly_stochastic
-        if wanted is None or not penalty or not self.training:
-            return super().forward(source, target, wanted, label_smoothing)
+        if labels is None or not penalty or not self.training:
+            return super().forward(source, target, labels, label_smoothing)
         received = _Received()
         features, _ = self._decode(target, self.encode(source), None, received)
-        cost = logits_or_loss(features, self.output, wanted, label_smoothing)
-        written = (wanted != 0).to(cost.dtype)
+        cost = logits_or_loss(features, self.output, labels, label_smoothing)
+        written = (labels != 0).to(cost.dtype)
         sums = torch.einsum("btn,bt->bn", torch.stack(received.steps, 1), written)
         missing = (1 - sums).square()
-        if source.lengths is not None:  # nothing is to be read of regions that are padding
+        if source.lengths is not None:  # padded regions have no penalty
             lengths = source.lengths if source.about is None else source.lengths[source.about]
             missing = missing * (torch.arange(sums.shape[1], device=sums.device) < lengths[:, None])
         return cost + penalty * missing.sum() / written.sum()
@@ -163,7 +163,7 @@ class ShowAttendAndTell(hard.Reader[Visual, State]):
     def _decode(
         self, target: Tensor, state: State, samples: Samples | None = None, received: _Received | None = None
     ) -> tuple[Tensor, State]:
-        """What the tokens after `target` `(rows, length)` are predicted from, `(rows, length, embedding_dim)`."""
+        """Features of the tokens after `target`, `(rows, length, embedding_dim)`."""
         (hidden, cell), memory = state.rows(), state.memory
         assert memory is not None
         embedded = self.dropout(self.embedding(target))
@@ -180,11 +180,11 @@ class ShowAttendAndTell(hard.Reader[Visual, State]):
         return features, state.after(hidden, cell)
 
     def _read(self, query: Tensor, state: State, samples: Samples | None, received: _Received | None) -> Tensor:
-        """What queries `(rows, query_dim)` read, `(rows, cell_dim)`."""
+        """Contexts `(rows, cell_dim)` of queries `(rows, query_dim)`."""
         assert state.memory is not None
         if received is None:
             return hard.attended(self.attention, query[:, None], state.memory, samples)[:, 0]
-        # One output an example: what all queries of an example gave a cell is what this one gave it.
+        # An example has one query here, so the received weights are those of this query.
         context, aux = self.attention(query[:, None], memory=state.memory, aux=AuxRequest(received=True))
         received.steps.append(aux.received)
         return context[:, 0]  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""What was read of an image, standardized over a batch, by all models that speak of images."""
+"""Batch normalization of the features that attention reads from images."""
 
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -7,10 +7,10 @@ __all__ = ["Standardized", "standardized"]
 
 
 def standardized(norm: nn.BatchNorm1d | nn.BatchNorm2d, x: Tensor) -> Tensor:
-    """Return what batch normalization makes of x, `(rows, channels, ...)`.
+    """Apply batch normalization to x, `(rows, channels, ...)`.
 
-    One number a channel has no deviation: it is standardized by the running mean and deviation in training too, as
-    every batch is in evaluation, and they stay as they are.
+    A channel with one number has no deviation. It is standardized by the running statistics, as in evaluation, and
+    does not change them.
 
     >>> import torch
     >>> standardized(nn.BatchNorm2d(3), torch.ones(1, 3, 1, 1)).shape
@@ -18,17 +18,19 @@ def standardized(norm: nn.BatchNorm1d | nn.BatchNorm2d, x: Tensor) -> Tensor:
     """
     if x.numel() == x.shape[1]:
         return F.batch_norm(x, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps)
-    found: Tensor = norm(x)
-    return found
+    output: Tensor = norm(x)
+    return output
 
 
 class Standardized(nn.Module):
-    r"""Features of what was read, with the mean 0 and the deviation 1 over a batch: \((x - \mu) / \sigma \cdot g + b\).
+    r"""Batch normalization of features that attention reads.
 
-    At first all cells have about the same weight, so that a thing in an image is a small part of what is read, and what
-    all images have in common is the most of it.
+    .. math:: (x - \mu) / \sigma \cdot g + b
 
-    A batch of one question that is read once is standardized as in evaluation, see `standardized`.
+    At first attention weights all cells about equally. Then an object in an image contributes little to the features,
+    and most of them is common to all images. The mean μ removes the common part.
+
+    A batch of one question with one read is standardized as in evaluation, see `standardized`.
 
     Args:
         dim: features.
@@ -47,5 +49,5 @@ class Standardized(nn.Module):
         self.norm = nn.BatchNorm1d(dim)
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return the same shape, `(batch, draws, dim)`."""
+        """Return standardized features, `(batch, draws, dim)`."""
         return standardized(self.norm, features.flatten(0, 1)).view(features.shape)

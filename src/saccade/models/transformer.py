@@ -1,4 +1,4 @@
-"""The Transformer: attention without recurrence or convolution (Vaswani et al. 2017).
+"""The Transformer, without recurrence or convolution (Vaswani et al. 2017).
 
 "Attention Is All You Need", https://arxiv.org/abs/1706.03762.
 """
@@ -48,7 +48,7 @@ _DATES = {
     "layers": 2,
     "feedforward_dim": 256,
     "dropout": 0.0,
-    "positions": "rotary",  # after 600 steps 99% of the dates are right so, 93% with waves, 90% with ALiBi
+    "positions": "rotary",  # after 600 steps 99% of dates are correct, with sinusoids 93%, with ALiBi 90%
     "learning_rate": 5e-3,
     "schedule": "cosine",
     "schedule_steps": 800,
@@ -72,7 +72,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "learning_rate": 2e-3,
     },
 }
-"""What suits each data set."""
+"""Recipes of the data sets."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,17 +99,18 @@ class Options(mixture.Options):
     """Dropout of embeddings and of the output of each sublayer."""
 
     norm: Literal["pre", "post"] = "pre"
-    """Layer normalization before each sublayer (Xiong et al. 2020), or after it, as in the paper."""
+    """Layer normalization before each sublayer (pre, Xiong et al. 2020), or after it
+    (post), as in the paper."""
 
     positions: Positions = "sinusoidal"
-    """Position encoding: added to the embeddings (sinusoidal), rotations of queries and keys (rotary, Su et al. 2021),
-    distances in the scores (alibi, Press et al. 2022), or none."""
+    """Position encoding: added to embeddings (sinusoidal), rotations of queries and
+    keys (rotary, Su et al. 2021), distances in the scores (alibi, Press et al. 2022), or none."""
 
     score: Literal["scaled_dot", "dot", "additive", "general", "cosine", "gaussian"] = "scaled_dot"
     """Score of queries and keys in each head."""
 
     def __post_init__(self) -> None:
-        """Refuse sizes of nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         mixture.Options.__post_init__(self)
         in_ranges(self, _SIZES)
         for field in fields(self):
@@ -121,8 +122,8 @@ class Options(mixture.Options):
         if self.positions == "sinusoidal" and self.hidden_dim % 2:
             raise ArgumentError(f"--hidden-dim: expected an even number, got {self.hidden_dim}")
         if self.positions == "rotary" and self.hidden_dim // self.heads % 2:
-            each = self.hidden_dim // self.heads
-            raise ArgumentError(f"--positions rotary: expected an even number of features a head, got {each}")
+            width = self.hidden_dim // self.heads
+            raise ArgumentError(f"--positions rotary: expected an even number of features a head, got {width}")
         below_one(self, "dropout")
 
 
@@ -131,12 +132,13 @@ _DEFAULT = Options()
 
 @dataclass(frozen=True)
 class State:
-    """What the decoder carries on: the key-value cache.
+    """State of the decoder: the key-value caches.
 
     Args:
-        own: of each layer, the tokens written so far, `(examples * beam, heads, length, head_dim)`.
-        source: of each layer, the source, one for all outputs of an example, `(examples, heads, length, head_dim)`.
-        beam: outputs an example.
+        target: cache of the tokens so far for each layer, `(examples * beam, heads, length, head_dim)`.
+        source: cache of the source for each layer, `(examples, heads, length, head_dim)`. The outputs of an example
+            share it.
+        beam: outputs per example.
 
     Example:
         >>> from saccade.models.padded import Padded
@@ -146,19 +148,19 @@ class State:
         torch.Size([2, 2, 2, 2])
     """
 
-    own: tuple[Memory, ...]
+    target: tuple[Memory, ...]
     source: tuple[Memory, ...]
     beam: int = 1
 
     def select(self, rows: Tensor, examples: Tensor | None) -> "State":
-        """Return the state of rows `(examples, beam)`, of these examples; None for all of them in their order."""
-        own = tuple(memory.select(rows.flatten()) for memory in self.own)
+        """Return the state of rows `(examples, beam)`, of all examples or some."""
+        target = tuple(memory.select(rows.flatten()) for memory in self.target)
         source = self.source if examples is None else tuple(memory.select(examples) for memory in self.source)
-        return State(own, source, rows.shape[1])
+        return State(target, source, rows.shape[1])
 
 
 class Transformer(Seq2Seq[Any, State]):
-    r"""Encoder and decoder of layers that attend and then transform each position on its own.
+    r"""Encoder and decoder with layers of attention and a feed-forward network.
 
     .. math::
         \operatorname{FFN}(x) &= W_2 \max(0,\ W_1 x + b_1) + b_2 \\
@@ -169,10 +171,10 @@ class Transformer(Seq2Seq[Any, State]):
     output matrix is the embedding of the target.
 
     Args:
-        source_size: number of source tokens, from 0 (padding) on.
-        target_size: number of target tokens.
+        source_size: size of the source vocabulary, with padding (id 0).
+        target_size: size of the target vocabulary.
         options: the sizes.
-        joint: whether both sides have one vocabulary, and so one embedding.
+        joint: whether both sides share one vocabulary and its embedding.
 
     Example:
         >>> from saccade.models.padded import Padded
@@ -182,7 +184,7 @@ class Transformer(Seq2Seq[Any, State]):
         torch.Size([2, 6, 7])
 
     Source:
-        Vaswani et al. 2017, section 3; what is otherwise is in docs/models.md.
+        Vaswani et al. 2017, section 3. docs/models.md lists the differences.
     """
 
     Options: TypeAlias = Options
@@ -208,20 +210,20 @@ class Transformer(Seq2Seq[Any, State]):
         return self.begin(self._embedded(self.source_embedding, source.values, 0), within)
 
     def begin(self, x: Tensor, within: masks.Mask | None) -> State:
-        """Return the state before the first token, of sources `(batch, length, hidden_dim)` before their layers."""
-        x = apply_layers(cast("Iterable[Layer]", self.encoder), x, within, self.options)
+        """Encode embedded sources `(batch, length, hidden_dim)`."""
+        x = apply_layers(self.encoder, x, within, self.options)
         x, decoder = self.encoder_norm(x), cast("Iterable[Layer]", self.decoder)
         pairs = [(layer.attention.remember(x[:, :0]), layer.remember(x, within)) for layer in decoder]
-        return State(tuple(own for own, _ in pairs), tuple(read for _, read in pairs))
+        return State(tuple(target for target, _ in pairs), tuple(source for _, source in pairs))
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
-        x, caches = self._embedded(self.target_embedding, token[:, None], len(state.own[0])), []
-        for layer, cache, source in zip(self.decoder, state.own, state.source, strict=True):
+        x, caches = self._embedded(self.target_embedding, token[:, None], len(state.target[0])), []
+        for layer, cache, source in zip(self.decoder, state.target, state.source, strict=True):
 
             def read(y: Tensor, layer: Any = layer, cache: Memory = cache) -> Tensor:
                 caches.append(layer.attention.append(cache, y))
-                found: Tensor = layer.attention(y, memory=caches[-1], bias=self._distance(y, "end"))
-                return found
+                output: Tensor = layer.attention(y, memory=caches[-1], bias=self._distance(y, "end"))
+                return output
 
             x = layer(x, read, lambda y, layer=layer, source=source: layer.look(y, source, state.beam))
         features = self.decoder_norm(x)[:, 0]
@@ -231,10 +233,10 @@ class Transformer(Seq2Seq[Any, State]):
     def decode(self, target: Tensor, state: State) -> Tensor:
         x, there = self._embedded(self.target_embedding, target, 0), target > 0
         for layer, memory in zip(self.decoder, state.source, strict=True):
-            own = layer.attention
+            attend = layer.attention
             x = layer(
                 x,
-                lambda y, own=own: own(y, mask=masks.Causal(), bias=self._distance(y, None)),
+                lambda y, attend=attend: attend(y, mask=masks.Causal(), bias=self._distance(y, None)),
                 lambda y, layer=layer, memory=memory: layer.look(y, memory, 1),
                 there=there,
             )
@@ -242,32 +244,38 @@ class Transformer(Seq2Seq[Any, State]):
         return features
 
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
-        """What each target position looked at, `(batch, target_length, source_length)`, from what `look.record` has of
-        a `forward`: the mean over heads of the last layer but one, or of the one there is, which follows the words
-        best (the "layer average baseline" of Garg et al. 2019).
+        """Return the weights of source positions, `(batch, target_length, source_length)`.
+
+        They are the mean over heads of the last layer but one, or of the only layer. That layer aligns words best
+        (the "layer average baseline" of Garg et al. 2019).
+
+        Args:
+            records: from `saccade.look.record`, of a `forward` in evaluation mode.
         """
-        found = [aux.weights for name, aux in records if name.endswith("source_attention")]
-        weights = found[max(len(found) - 2, 0)]
+        layers = [aux.weights for name, aux in records if name.endswith("source_attention")]
+        weights = layers[max(len(layers) - 2, 0)]
         return None if weights is None else weights.mean(1)
 
     def _embedded(self, embedding: nn.Embedding, tokens: Tensor, first: int) -> Tensor:
-        """The embeddings of tokens `(batch, length)` at the positions from `first` on."""
+        """Embeddings of tokens `(batch, length)`, with positions from `first` on."""
         x = embedding(tokens) * math.sqrt(embedding.embedding_dim)
-        found: Tensor = self.dropout(add_positions(x, first, self.options))
-        return found
+        output: Tensor = self.dropout(add_positions(x, first, self.options))
+        return output
 
     def _distance(self, x: Tensor, align: Literal["end"] | None) -> Alibi | None:
         return _distance(x, self.options, align)
 
 
 class Layer(nn.Module):
-    """Self-attention, in the decoder attention to the source, and a feed-forward network, each added to its input.
+    """A layer of a Transformer, with residual connections.
+
+    It has self-attention, attention to the source in a decoder, and a feed-forward network.
 
     Args:
         options: the sizes.
-        attends: whether it has attention to a source.
-        experts: whether experts stand in the feed-forward network's place.
-        routing: whether tokens choose experts or experts tokens.
+        attends: whether the layer has attention to a source.
+        experts: whether experts replace the feed-forward network.
+        routing: whether tokens choose experts, or experts choose tokens.
 
     Source:
         Vaswani et al. 2017, section 3.1.
@@ -292,59 +300,59 @@ class Layer(nn.Module):
         self.dropout, self.pre = Dropout(options.dropout), options.norm == "pre"
 
     def forward(self, x: Tensor, *reads: Callable[[Tensor], Tensor], there: Tensor | None = None) -> Tensor:
-        """What `reads` make of each position's features `(batch, length, dim)`, then the feed-forward network.
+        """Apply the reads and the feed-forward network.
 
         Args:
-            x: the features.
-            reads: attention to the sequence itself, and in the decoder to the source.
-            there: which positions are no padding, boolean `(batch, length)`, as experts take no other; None: all.
+            x: features, `(batch, length, dim)`.
+            reads: self-attention, and in a decoder attention to the source.
+            there: False for padding, which experts do not take, boolean `(batch, length)`. None: no padding.
         """
         for norm, part in zip(self.norms, (*reads, lambda y: self._feedforward(y, there)), strict=True):
             x = x + self.dropout(part(norm(x))) if self.pre else norm(x + self.dropout(part(x)))
         return x
 
     def remember(self, source: Tensor, within: masks.Mask | None) -> Memory:
-        """The keys and values of a source `(examples, length, dim)`."""
+        """Return the keys and values of a source `(examples, length, dim)`."""
         return self.source_attention.remember(source, mask=within)
 
     def look(self, x: Tensor, source: Memory, beam: int) -> Tensor:
-        """Attention to the source; all outputs of an example, `beam` rows of one position each, read one memory."""
+        """Attend to the source. The `beam` rows of an example share its memory."""
         query = x if beam == 1 else x.view(-1, beam, x.shape[-1])
-        found: Tensor = self.source_attention(query, memory=source)
-        return found.view(x.shape)
+        context: Tensor = self.source_attention(query, memory=source)
+        return context.view(x.shape)
 
     def _feedforward(self, x: Tensor, there: Tensor | None) -> Tensor:
         if hasattr(self, "experts"):
             output: Tensor = self.experts(x, mask=there)[0]
-            return output
-        found: Tensor = self.outer(self.dropout(F.relu(self.inner(x))))
-        return found
+        else:
+            output = self.outer(self.dropout(F.relu(self.inner(x))))
+        return output
 
 
 def layers_of(options: Options, *, attends: bool, routing: Routing = "tokens") -> nn.ModuleList:
-    """Return the layers of an encoder or a decoder, those with experts among them.
+    """Return the layers of an encoder or a decoder, some with experts.
 
     Args:
         options: the sizes.
-        attends: whether they have attention to a source.
-        routing: whether tokens choose experts or experts tokens.
+        attends: whether the layers have attention to a source.
+        routing: whether tokens choose experts, or experts choose tokens.
 
     Example:
         >>> layers = layers_of(Options(hidden_dim=8, heads=2, layers=3, experts=4), attends=False)
         >>> [hasattr(layer, "experts") for layer in layers]
         [True, False, True]
     """
-    experts = [mixture.has_experts(options, number, options.layers) for number in range(options.layers)]
-    return nn.ModuleList(Layer(options, attends=attends, experts=own, routing=routing) for own in experts)
+    mixtures = [mixture.has_experts(options, number, options.layers) for number in range(options.layers)]
+    return nn.ModuleList(Layer(options, attends=attends, experts=experts, routing=routing) for experts in mixtures)
 
 
-def apply_layers(layers: Iterable[Layer], x: Tensor, mask: masks.Mask | None, options: Options) -> Tensor:
-    """Return what layers of self-attention make of sequences, before the last normalization.
+def apply_layers(layers: Iterable[Any], x: Tensor, mask: masks.Mask | None, options: Options) -> Tensor:
+    """Apply layers of self-attention, without the last normalization.
 
     Args:
-        layers: made without attention to a source.
+        layers: without attention to a source.
         x: `(batch, length, hidden_dim)`.
-        mask: which positions may be attended to, against `(batch, heads, length, length)`.
+        mask: of keys, broadcast to `(batch, heads, length, length)`.
         options: of the layers.
 
     Returns:
@@ -358,13 +366,13 @@ def apply_layers(layers: Iterable[Layer], x: Tensor, mask: masks.Mask | None, op
     """
     there = _there(mask, x) if options.experts else None
     for layer in layers:
-        own = layer.attention
-        x = layer(x, lambda y, own=own: own(y, mask=mask, bias=_distance(y, options, None)), there=there)
+        attend = layer.attention
+        x = layer(x, lambda y, attend=attend: attend(y, mask=mask, bias=_distance(y, options, None)), there=there)
     return x
 
 
 def _there(mask: masks.Mask | None, x: Tensor) -> Tensor | None:
-    """Which positions may be attended to by any, `(batch, length)`."""
+    """Positions that the mask permits as keys, `(batch, length)`."""
     if mask is None:
         return None
     batch, length = x.shape[:2]
@@ -372,12 +380,12 @@ def _there(mask: masks.Mask | None, x: Tensor) -> Tensor | None:
 
 
 def add_positions(x: Tensor, first: int, options: Options) -> Tensor:
-    """Return features with the waves of their positions added to them, where the options say so.
+    """Add sinusoidal positions to features, if `positions="sinusoidal"`.
 
     Args:
         x: `(batch, length, hidden_dim)`.
-        first: the position of the first of them.
-        options: whose positions they are.
+        first: position of the first features.
+        options: of the model.
 
     Returns:
         `(batch, length, hidden_dim)`.
@@ -392,5 +400,5 @@ def add_positions(x: Tensor, first: int, options: Options) -> Tensor:
 
 
 def _distance(x: Tensor, options: Options, align: Literal["end"] | None) -> Alibi | None:
-    """What scores of self-attention lose by the distance, where the options say so."""
+    """The bias of ALiBi, if `positions="alibi"`."""
     return Alibi(slopes(options.heads).to(x), align) if options.positions == "alibi" else None

@@ -1,4 +1,4 @@
-"""What makes weights of scores, by the names that models have for it, and the options of those that answer."""
+"""Normalizers of attention by name, and options of models that read cells."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ NORMALIZERS: dict[Name, Callable[[], normalizers.Normalizer]] = {
     "sparsemax": normalizers.Sparsemax,
     "entmax": normalizers.Entmax,
 }
-"""Each makes a normalizer as it is where nothing else is said of it."""
+"""Functions that return a normalizer with its default options."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(hard.Options):
-    """How cells are weighed, and how they are read.
+    """Normalizer and read of an attention over cells.
 
     >>> Options(normalizer="sparsemax").read
     'soft'
@@ -31,13 +31,13 @@ class Options(hard.Options):
     """Normalizer of the scores. Sparsemax and entmax make most weights exactly 0."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         super().__post_init__()
         check_normalizer(self.normalizer)
 
 
 def check_normalizer(name: str) -> None:
-    """Refuse a normalizer that there is not.
+    """Reject an unknown normalizer.
 
     Raises:
         ArgumentError: naming the option.
@@ -47,7 +47,7 @@ def check_normalizer(name: str) -> None:
 
 
 def attention_options(options: Options) -> dict[str, Any]:
-    """Return what `saccade.nn.Attention` is told of how it weighs and reads.
+    """Return the normalizer and the reads as arguments of `saccade.nn.Attention`.
 
     >>> attention_options(Options(normalizer="sparsemax"))
     {'normalizer': Sparsemax()}

@@ -1,4 +1,4 @@
-"""A network that sees the whole image at once, a baseline."""
+"""A network over the whole image, a baseline without glimpses."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade._definitions.checks import in_ranges
-from saccade.models.ram import RECIPES as EYES
+from saccade.models.ram import RECIPES as AGENTS
 from saccade.models.ram import Path
 
 __all__ = ["Options", "Whole", "pooled_by_products"]
@@ -18,7 +18,7 @@ _SIZES = (("hidden_dim", 1, 1 << 16), ("channels", 1, 4096), ("pooled", 1, 64))
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The sizes of a network that sees the whole image.
+    """The sizes of a network over the whole image.
 
     >>> Options(network="mlp").hidden_dim
     256
@@ -31,13 +31,13 @@ class Options:
     """Filters of the convolution, 10 × 10 pixels at stride 5."""
 
     pooled: int = 16
-    """Rows and columns to which pixels or features are pooled. So images may have any size."""
+    """Rows and columns of the pooled pixels or features, for images of any size."""
 
     hidden_dim: int = 256
     """Units of each hidden layer."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
+        """Reject invalid options."""
         in_ranges(self, _SIZES)
 
 
@@ -46,13 +46,13 @@ _SCHEDULE = ("learning_rate", "warmup_steps", "schedule", "final_rate", "clip", 
 _STEPS = ("checkpoint_steps", "schedule_steps", "max_steps", "batch_size", "shift")
 RECIPES: dict[str, dict[str, Any]] = {
     name: {key: recipe[key] for key in (*_SCHEDULE, *_STEPS) if key in recipe} | {"learning_rate": 1e-3}
-    for name, recipe in EYES.items()
+    for name, recipe in AGENTS.items()
 }
-"""What suits each data set: the schedule that eyes have there."""
+"""Recipes of the data sets, with the schedules of agents."""
 
 
 class Whole(nn.Module):
-    r"""Convolutions or none, and two layers of units, over all pixels.
+    r"""Two hidden layers over all pixels, or over features of a convolution.
 
     .. math::
         f = \operatorname{pool}(\operatorname{relu}(K * x)) \text{ or } \operatorname{pool}(x) \qquad
@@ -71,8 +71,8 @@ class Whole(nn.Module):
 
     Source:
         Mnih et al. 2014, section 4.1, table 1: "FC, 2 layers (256 hiddens each)" and "Convolutional, 2 layers" (8
-        filters of 10 × 10 at a stride of 5, then 256 units); there without pooling, for images of one size, and with
-        one layer of units after the convolutions.
+        filters of 10 × 10 at a stride of 5, then 256 units). There images have one size, so there is no pooling. One
+        layer of units follows the convolutions.
     """
 
     Options: TypeAlias = Options
@@ -88,9 +88,13 @@ class Whole(nn.Module):
         self.output = nn.Linear(hidden, classes)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Return the logits of classes `(batch, classes)`, of images `(batch, channels, height, width)` in [0, 1]."""
+        """Return the logits `(batch, classes)` of images in [0, 1].
+
+        Args:
+            images: `(batch, channels, height, width)`.
+        """
         features = images if self.conv is None else F.relu(self.conv(images))
-        # On a GPU torch has no gradient of this pooling that is the same in each run, and so refuses it in training.
+        # On a GPU torch has no deterministic gradient of this pooling, and so rejects it in training.
         pool = F.adaptive_avg_pool2d if features.device.type == "cpu" else pooled_by_products
         pooled = pool(features, self.options.pooled)
         logits: Tensor = self.output(self.layers(pooled.flatten(1)))
@@ -105,12 +109,12 @@ class Whole(nn.Module):
         progress: float | Tensor = 1.0,
         numbers: Tensor | None = None,
     ) -> Path:
-        """Return the logits, of rollouts that are all alike, without a place: nothing is chosen."""
+        """Return a path without locations. All rollouts have equal logits."""
         del draw, progress, numbers
         logits, shape = self(images)[:, None, None], (len(images), rollouts)
-        nothing = images.new_zeros(*shape, 0)
+        empty = images.new_zeros(*shape, 0)
         hidden = images.new_zeros(*shape, 0, self.options.hidden_dim)
-        return Path(images.new_zeros(*shape, 0, 2), logits.expand(*shape, 1, -1), nothing, nothing, hidden)
+        return Path(images.new_zeros(*shape, 0, 2), logits.expand(*shape, 1, -1), empty, empty, hidden)
 
     def cost(
         self, images: Tensor, labels: Tensor, progress: float | Tensor = 0.0, label_smoothing: float = 0.0
@@ -121,7 +125,7 @@ class Whole(nn.Module):
 
 
 def pooled_by_products(features: Tensor, side: int) -> Tensor:
-    """Return what `adaptive_avg_pool2d` returns, `side` rows and columns of means, by two matrix products.
+    """Return `adaptive_avg_pool2d(features, side)`, by two matrix products.
 
     >>> pooled_by_products(torch.arange(6.0).view(1, 1, 2, 3), 1).flatten()
     tensor([2.5000])
@@ -131,7 +135,7 @@ def pooled_by_products(features: Tensor, side: int) -> Tensor:
 
 
 def _shares(extent: int, side: int, like: Tensor) -> Tensor:
-    """How much of each mean each place of a dimension is, `(side, extent)`; means may share places."""
-    number, place = torch.arange(side, device=like.device)[:, None], torch.arange(extent, device=like.device)
-    inside = (place >= number * extent // side) & (place < -(-(number + 1) * extent // side))
+    """Weight of each position in each mean, `(side, extent)`. Means may overlap."""
+    number, position = torch.arange(side, device=like.device)[:, None], torch.arange(extent, device=like.device)
+    inside = (position >= number * extent // side) & (position < -(-(number + 1) * extent // side))
     return (inside / inside.sum(-1, keepdim=True)).to(like)

@@ -1,4 +1,4 @@
-"""Words on their way into a model and out of it: embeddings, projections of them by a table, and predictions."""
+"""Embeddings, output layers and losses of tokens."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -15,58 +15,57 @@ from saccade.kernels.topk import Logits, dense
 __all__ = ["OutputLayer", "ProjectedWords", "embeddings", "logits", "logits_or_loss", "token_losses"]
 
 OutputLayer: TypeAlias = tuple[Tensor, Tensor] | nn.Module
-"""What makes logits of features: W `(vocabulary, dim)` and b `(vocabulary,)`, or a module."""
+"""W `(vocabulary, dim)` and b `(vocabulary,)`, or a module that returns logits."""
 
 _LARGEST = 64 << 20  # bytes of a table
 
 
 @dataclass
-class _Known:
-    """How many words were asked for since the numbers last changed, and all projections if that were enough."""
+class _Cache:
+    """Number of words projected with some weights, and a table after many."""
 
-    numbers: tuple[tuple[int, int], ...]
-    asked: int = 0
+    versions: tuple[tuple[int, int], ...]
+    count: int = 0
     table: Tensor | None = None
 
 
 class ProjectedWords:
-    """A linear map of embedded words, by a table of all words where nothing is learned and many were asked for already.
+    """Linear map of embedded words. Without gradients it becomes a table of all words.
 
-    The table takes one product for each word of the vocabulary, so it is made when as many have been asked for; a
-    twelfth of what a decoder multiplies is then looked up. It is given up when the numbers change: PyTorch counts most
-    changes, and for those that it does not (through `.data`) one word of each call is projected and compared.
+    A table costs one product per word of the vocabulary, so it is made after equally many words. It saves a decoder a
+    twelfth of its multiplications. A change of the weights discards the table. PyTorch counts most changes. For other
+    changes, for example through `.data`, each call projects one word and compares it with the table.
 
-    Who maps words again and again keeps one of these for each map; it is no part of a model's state, and a copy of the
-    model begins without a table.
+    Keep one instance per map. It is not part of a model's state, and a copy of the model begins without a table.
 
     Example:
         >>> words, embedding, linear = ProjectedWords(), nn.Embedding(5, 3), nn.Linear(3, 2)
         >>> token = torch.tensor([4, 0])
         >>> with torch.no_grad():
-        ...     found = words.project(embedding, linear, token, embedding(token))
-        >>> torch.equal(found, linear(embedding(token)))
+        ...     projected = words.project(embedding, linear, token, embedding(token))
+        >>> torch.equal(projected, linear(embedding(token)))
         True
     """
 
     def __init__(self) -> None:
-        self._known: _Known | None = None
+        self._cache: _Cache | None = None
 
     def __reduce__(self) -> tuple[type["ProjectedWords"], tuple[()]]:
-        return ProjectedWords, ()  # the numbers of a copy lie elsewhere: no table is of them
+        return ProjectedWords, ()  # the weights of a copy have other addresses
 
     @property
     def table(self) -> Tensor | None:
-        """All projections, `(words, features)`, if they are known."""
-        return None if self._known is None else self._known.table
+        """All projections, `(words, features)`, or None before there is a table."""
+        return None if self._cache is None else self._cache.table
 
     def project(self, embedding: nn.Embedding, linear: nn.Linear, token: Tensor, embedded: Tensor) -> Tensor:
         """Return `linear(embedded)`, from the table if there is one.
 
         Args:
             embedding: of the words.
-            linear: what projects them.
+            linear: the map.
             token: ids `(rows,)`.
-            embedded: their embeddings, `(rows, embedding_dim)`, as the embedding has them.
+            embedded: their embeddings, `(rows, embedding_dim)`.
 
         Returns:
             `(rows, features)`.
@@ -76,32 +75,32 @@ class ProjectedWords:
             return linear(embedded)  # type: ignore[no-any-return]
         size = 4 * embedding.num_embeddings * linear.out_features
         parts = embedding.weight, linear.weight, linear.bias
-        # Nobody counts the changes of inference tensors.
+        # PyTorch does not count the changes of inference tensors.
         if size > _LARGEST or not serves(*parts) or any(part.is_inference() for part in parts):
             return linear(embedded)  # type: ignore[no-any-return]
-        numbers = tuple((part.data_ptr(), part._version) for part in parts)
-        known = self._known
-        if known is not None and known.table is not None:
-            same = torch.allclose(known.table[token[0]], linear(embedded[0]), rtol=1e-4, atol=1e-5)
-            known = known if same else None
-        if known is None or known.numbers != numbers:
-            known = self._known = _Known(numbers)
-        if known.table is None:
-            if known.asked < embedding.num_embeddings:
-                known.asked += len(token)
+        versions = tuple((part.data_ptr(), part._version) for part in parts)
+        cache = self._cache
+        if cache is not None and cache.table is not None:
+            same = torch.allclose(cache.table[token[0]], linear(embedded[0]), rtol=1e-4, atol=1e-5)
+            cache = cache if same else None
+        if cache is None or cache.versions != versions:
+            cache = self._cache = _Cache(versions)
+        if cache.table is None:
+            if cache.count < embedding.num_embeddings:
+                cache.count += len(token)
                 return linear(embedded)  # type: ignore[no-any-return]
-            known.table = linear(embedding.weight)
-        return known.table[token]
+            cache.table = linear(embedding.weight)
+        return cache.table[token]
 
 
 def embeddings(source_size: int, target_size: int, dim: int, *, joint: bool) -> tuple[nn.Embedding, nn.Embedding]:
-    """Return the embeddings of both sides: one and the same where both sides have one vocabulary.
+    """Return the embeddings of source and target, one module if they are joint.
 
     Args:
-        source_size: number of source tokens, from 0 (padding) on.
-        target_size: number of target tokens.
-        dim: features of each.
-        joint: whether a token id means the same on both sides.
+        source_size: size of the source vocabulary, with padding (id 0).
+        target_size: size of the target vocabulary.
+        dim: features of a token.
+        joint: whether both sides share one vocabulary.
 
     Raises:
         ArgumentError: joint vocabularies of two sizes.
@@ -120,7 +119,7 @@ def embeddings(source_size: int, target_size: int, dim: int, *, joint: bool) -> 
 
 
 def _embedding(size: int, dim: int) -> nn.Embedding:
-    """Small enough that it serves as the output matrix too: its logits begin near zero."""
+    """Embedding with weights small enough for an output matrix with logits near 0."""
     embedding = nn.Embedding(size, dim, padding_idx=0)
     with torch.no_grad():
         embedding.weight.normal_(0, dim**-0.5)[0] = 0
@@ -128,7 +127,7 @@ def _embedding(size: int, dim: int) -> nn.Embedding:
 
 
 def logits(features: Tensor, output: OutputLayer) -> Logits | Tensor:
-    """Return the logits of features: not computed yet if the layer's weights may be used without a call of it.
+    """Return the logits of features, lazy for W and b or a plain linear layer.
 
     Args:
         features: `(..., dim)`.
@@ -149,50 +148,52 @@ def logits(features: Tensor, output: OutputLayer) -> Logits | Tensor:
 
 
 def logits_or_loss(
-    features: Tensor, output: OutputLayer, wanted: Tensor | None = None, label_smoothing: float = 0.0
+    features: Tensor, output: OutputLayer, labels: Tensor | None = None, label_smoothing: float = 0.0
 ) -> Tensor:
-    """Return the logits of every next token, or what the true ones cost; then the logits are never all in memory.
+    """Return the logits of every next token, or the loss of labels.
+
+    With labels, the logits of all tokens are never in memory at once.
 
     Args:
         features: `(batch, length, dim)`.
         output: the output layer.
-        wanted: the true next tokens `(batch, length)`, 0 where there is none.
+        labels: the true next tokens `(batch, length)`, 0 for padding.
         label_smoothing: as in `torch.nn.functional.cross_entropy`.
 
     Returns:
-        `(batch, length, vocabulary)`; with `wanted` its mean cross-entropy, a number.
+        `(batch, length, vocabulary)`. With `labels` their mean cross-entropy, a scalar.
 
     Example:
         >>> logits_or_loss(torch.ones(1, 2, 3), nn.Linear(3, 5)).shape
         torch.Size([1, 2, 5])
     """
-    if wanted is None:
+    if labels is None:
         return dense(logits(features, output))
-    return token_losses(features, output, wanted, label_smoothing)[0]
+    return token_losses(features, output, labels, label_smoothing)[0]
 
 
 def token_losses(
-    features: Tensor, output: OutputLayer, wanted: Tensor, label_smoothing: float = 0.0
+    features: Tensor, output: OutputLayer, labels: Tensor, label_smoothing: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """Return the mean cross-entropy of the true next tokens, and that of each token, without a gradient.
+    """Return the mean cross-entropy of labels, and the detached one of each token.
 
     Args:
-        features, output, wanted, label_smoothing: as for `logits_or_loss`.
+        features, output, labels, label_smoothing: as for `logits_or_loss`.
 
     Returns:
-        A number, and `(batch, length)`, 0 where nothing is wanted.
+        A scalar, and `(batch, length)`, 0 for padding.
 
     Example:
         >>> mean, losses = token_losses(torch.ones(1, 2, 3), nn.Linear(3, 5), torch.tensor([[4, 0]]))
         >>> bool(losses[0, 0] == mean), float(losses[0, 1])
         (True, 0.0)
     """
-    places = (wanted != 0).flatten().nonzero()[:, 0]
-    tokens = wanted.flatten()[places]
-    made = logits(features.flatten(0, 1).index_select(0, places), output)
+    indices = (labels != 0).flatten().nonzero()[:, 0]
+    tokens = labels.flatten()[indices]
+    made = logits(features.flatten(0, 1).index_select(0, indices), output)
     if isinstance(made, Logits):
         mean, losses = linear_cross_entropies(made.features, made.weight, made.bias, tokens, label_smoothing)
     else:
         losses = nn.functional.cross_entropy(made, tokens, reduction="none", label_smoothing=label_smoothing)
         mean, losses = losses.mean(), losses.detach()
-    return mean, losses.new_zeros(wanted.numel()).index_copy(0, places, losses).view(wanted.shape)
+    return mean, losses.new_zeros(labels.numel()).index_copy(0, indices, losses).view(labels.shape)

@@ -78,7 +78,7 @@ def test_a_label_that_no_training_text_has_is_named(tmp_path, rows):
     labelled(tmp_path / "dev.tsv", rows[:4])
     labelled(tmp_path / "test.tsv", [*rows[:2], ("", "x"), ("what", "may be")])
     with pytest.raises(
-        ArgumentError, match=r"^row 4 of .*test\.tsv: the label 'may be' of the test split is in no text"
+        ArgumentError, match=r"^row 4 of .*test\.tsv: the label 'may be' of the test split is in no row"
     ):
         open_files(tmp_path)
 

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from saccade.tasks.translate.data.corpus import Pair
-from studies.frame.scores import _standard_error, learned, mean, measured, replicates
+from studies.frame.scores import _standard_error, in_place, learned, mean, measured, replicates
 from study_rows import Echo, row_of
 
 
@@ -12,6 +12,11 @@ def test_a_score_has_its_error_and_replicates():
     found = measured(Echo("1999-03-15", "dates"), None, pairs, 1)
     assert (found["sentences"], found["metric"], found["score"], found["signature"]) == (40, "exact_match", 0.75, None)
     assert len(found["replicates"]) == 10 and 0 < found["error"] < 0.2
+
+
+def test_the_words_at_their_places():
+    assert in_place(["a b c", "x"], ["a c b", "x"]) == 0.5
+    assert in_place(["a b c d"], ["a b"]) == 1 and in_place([""], ["a b"]) == 0 and in_place([], []) == 0
 
 
 def test_shared_sentences_are_not_in_the_difference():

@@ -13,7 +13,7 @@ from saccade.errors import ArgumentError
 from saccade.models.bag import Bag
 from saccade.models.bag import Options as BagOptions
 from saccade.tasks.classify_text.codec import LabelledTexts
-from saccade.tasks.classify_text.data.reviews import Example
+from saccade.tasks.labels.labelled import LabelledText
 from saccade.tasks.text.codec import Text
 from saccade.tasks.text.words import Words
 from tiers import every
@@ -26,7 +26,7 @@ class Few:
     labels = ("bad", "good")
 
     def example(self, split, index):
-        return Example(TEXTS[index], self.labels[index % 2], "")
+        return LabelledText(TEXTS[index], self.labels[index % 2], "")
 
     def size(self, split):
         return len(TEXTS)
@@ -105,7 +105,7 @@ def test_each_text_is_cut_once(monkeypatch):
     assert codec.encode(examples, "validation") == first and cut == TEXTS[:2]
     assert [text.labels for text in first] == [[0], [1], [0]] and first[0].ids == codec.words.encode(TEXTS[0])
     with pytest.raises(ArgumentError, match="the label 'new' of the test split is none of the run's: bad, good"):
-        codec.encode([Example("film", "new", "")], "test")
+        codec.encode([LabelledText("film", "new", "")], "test")
 
 
 @given(st.lists(st.tuples(st.lists(st.integers(4, 99), min_size=1, max_size=9), st.integers(0, 3)), min_size=1))

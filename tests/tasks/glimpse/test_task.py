@@ -4,6 +4,7 @@ import gzip
 import json
 import math
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from saccade.tasks.glimpse import GLIMPSE
 from saccade.tasks.glimpse import data as eyes
 from saccade.tasks.glimpse.answer import EyeAnswer, Seen, seen_share
 from saccade.tasks.glimpse.data import open_data
-from saccade.tasks.image.dataset import InMemory, Part
+from saccade.tasks.image.dataset import ImageRows
 from saccade.tasks.image.digits import open_digits
 from saccade.tasks.image.images import Pixels
 from saccade.tasks.labels.ranking import Ranking
@@ -182,9 +183,9 @@ ROW = ("--data", "row", "--canvas", "60", "--longest", "2", "--model")
 @pytest.fixture
 def few(monkeypatch):
     """The built-in digits, of which few are held out."""
-    known = open_digits()
-    held = {split: Part(*(each[:9] for each in known.parts[split])) for split in ("validation", "test")}
-    digits = InMemory({"train": known.parts["train"], **held}, known.labels, known.note)
+    rows = open_digits().rows
+    held = {split: rows.splits[split][:9] for split in ("validation", "test")}
+    digits = ImageRows(replace(rows, splits={**rows.splits, **held}))
     monkeypatch.setattr(eyes, "open_digits", lambda: digits)
 
 

@@ -2,26 +2,36 @@ import numpy as np
 import pytest
 import torch
 
+from saccade.data import Rows
 from saccade.data.dataset import SPLITS
 from saccade.errors import ArgumentError
-from saccade.tasks.image.dataset import InMemory, Part, pixels, refuse_size, statistics
+from saccade.tasks.image.dataset import ImageRows, pixels, refuse_size, statistics
 
 
-def part(count=4, seed=0, shape=(3, 8, 9)):
-    draws = np.random.default_rng(seed)
-    return Part(draws.integers(0, 256, (count, *shape)).astype(np.uint8), np.arange(count) % 2)
+def rows(count=4, seed=0, labels=("ape", "bee")):
+    images = np.random.default_rng(seed).integers(0, 256, (count, 3, 8, 9)).astype(np.uint8)
+    return [{"image": image, "label": labels[number % len(labels)]} for number, image in enumerate(images)]
 
 
 def data(**changes):
-    parts = {split: part(seed=seed) for seed, split in enumerate(SPLITS)}
-    return InMemory({**parts, **changes}, ("ape", "bee"), "")
+    splits = {**{split: rows(seed=seed) for seed, split in enumerate(SPLITS)}, **changes}
+    return ImageRows(Rows(splits, "", places={split: ("row {}".format, range(9)) for split in SPLITS}))
+
+
+def measured(images):
+    return statistics(lambda index: torch.from_numpy(images[index]), len(images))
 
 
 def test_an_example_is_its_image_and_label():
     found = data().example("validation", 3)
-    assert torch.equal(found.image, torch.from_numpy(part(seed=1).images[3]))
+    assert torch.equal(found.image, torch.from_numpy(rows(seed=1)[3]["image"]))
     assert found[1:] == ("bee", "")
-    assert data().shape == (3, 8, 9)
+    assert data().shape == (3, 8, 9) and data().labels == ("ape", "bee")
+
+
+def test_grey_images_are_rgb_if_others_are():
+    mixed = data(test=[{"image": rows()[0]["image"][:1], "label": "ape"}])
+    assert torch.equal(mixed.example("test", 0).image, torch.from_numpy(rows()[0]["image"][:1]).expand(3, 8, 9))
 
 
 @pytest.mark.parametrize(("split", "index"), [("test", 4), ("test", -1), ("tset", 0)])
@@ -31,59 +41,51 @@ def test_what_is_not_there_is_refused(split, index):
 
 
 def test_a_fingerprint_depends_on_pixels_labels_and_splits():
-    known = {data().fingerprint}
-    changed = part(seed=2)
-    changed.images[0, 0, 0, 0] ^= 1
-    for other in (changed, Part(changed.images, 1 - changed.codes), part(3)):
-        known.add(data(test=other).fingerprint)
-    known.add(InMemory(data().parts, ("ape", "cat"), "").fingerprint)
-    known.add(data(train=part(seed=1), validation=part(seed=0)).fingerprint)
-    assert len(known) == 6
-    assert data().fingerprint in known
+    changed = rows(seed=2)
+    changed[0]["image"][0, 0, 0] ^= 1
+    swapped = rows(seed=2, labels=("bee", "ape"))
+    others = [data(test=test) for test in (changed, swapped, rows(3))]
+    renamed = ImageRows(Rows({split: rows(seed=seed, labels="ab") for seed, split in enumerate(SPLITS)}, ""))
+    others += [renamed, data(train=rows(seed=1), validation=rows(seed=0))]
+    assert len({data().fingerprint, *(other.fingerprint for other in others)}) == 6
+    assert data().fingerprint == data().fingerprint
 
 
-def test_no_images_and_one_label_are_refused():
-    with pytest.raises(ArgumentError, match="test: expected images, got none"):
-        data(test=part(0))
-    with pytest.raises(ArgumentError, match="labels: expected two or more, got ape"):
-        InMemory(data().parts, ("ape",), "")
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"test": []}, "test: expected images, got none"),
+        ({"train": rows(labels=["ape"])}, "labels: expected two or more, got ape"),
+        ({"test": rows(labels=["ape", "cat"])}, "row 1: the label 'cat' is in no image to train on"),
+    ],
+)
+def test_splits_without_images_or_labels_are_rejected(changes, message):
+    with pytest.raises(ArgumentError, match=message):
+        data(**changes)
 
 
 def test_statistics_are_those_of_all_training_pixels():
-    found = data()
-    mean, std = statistics(found)
-    values = pixels(torch.from_numpy(found.parts["train"].images)).double()
+    images = np.stack([row["image"] for row in rows()])
+    mean, std = measured(images)
+    values = pixels(torch.from_numpy(images)).double()
     assert torch.allclose(torch.tensor(mean).double(), values.mean((0, 2, 3)), atol=1e-5)
     assert torch.allclose(torch.tensor(std).double(), values.std((0, 2, 3), unbiased=False), atol=1e-5)
 
 
-def test_a_channel_that_never_changes_is_left_as_it_is():
-    constant = Part(np.full((2, 1, 8, 8), 255, np.uint8), np.arange(2))
-    assert statistics(InMemory(dict.fromkeys(SPLITS, constant), ("a", "b"), "")) == ([1.0], [1.0])
-
-
 def test_statistics_cover_all_classes_of_sorted_images():
-    labels = np.arange(12_000) // 6_000
-    dark_first = Part((255 * labels).astype(np.uint8)[:, None, None, None] * np.ones((1, 1, 2, 2), np.uint8), labels)
-    mean, deviation = statistics(data(train=dark_first))
+    dark, light = (np.full((1, 2, 2), level, np.uint8) for level in (0, 255))
+    mean, deviation = measured([dark] * 6000 + [light] * 6000)
     assert mean == pytest.approx([0.5], abs=0.01) and deviation[0] < 1
 
 
 def test_statistics_of_an_endless_split_are_of_its_first_images():
     asked = []
 
-    class Endless:
-        shape = (1, 2, 2)
+    def image(index):
+        asked.append(index)
+        return torch.full((1, 2, 2), 51, dtype=torch.uint8)
 
-        def size(self, split):
-            return None
-
-        def example(self, split, index):
-            asked.append(index)
-            return data().example(split, 0)._replace(image=torch.full((1, 2, 2), 51, dtype=torch.uint8))
-
-    assert statistics(Endless()) == ([0.2], [1.0])
-    assert asked == list(range(1000))
+    assert statistics(image, None) == ((0.2,), (1.0,)) and asked == list(range(1000))
 
 
 def test_a_size_of_images_that_have_one_is_refused():

@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from saccade.errors import ShapeError
 from saccade.tasks.image.pointing import pointed
 
 
@@ -24,8 +23,3 @@ def test_boxes_are_one_region_and_height_is_not_width():
 def test_nothing_points_at_nothing():
     assert pointed(torch.zeros(2, 2), [(0, 0, 9, 9)], (8, 8)) == (False, 0.0)
     assert pointed(torch.ones(2, 2), [], (8, 8)) == (False, 0.0)
-
-
-def test_what_is_no_map_is_refused():
-    with pytest.raises(ShapeError, match=r"expected shape \(rows, columns\), got \(4,\)"):
-        pointed(torch.ones(4), [], (8, 8))

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from image_files import plain
-from saccade.errors import ArgumentError, ShapeError
+from saccade.errors import ArgumentError
 from saccade.tasks.image.features.store import Features, FeatureStore, write_store
 from saccade.tasks.image.shown import Shown, featured, maps_of, shares
 
@@ -47,5 +47,3 @@ def test_shares_of_cells_are_sums_of_their_pixels_norms():
         cell = sizes[row, 2 * down : 2 * down + 2, 2 * across : 2 * across + 2].sum()
         torch.testing.assert_close(found[row, down, across], cell / sizes[row].sum())
     assert not shares(torch.zeros_like(grads), (2, 3)).any()
-    with pytest.raises(ShapeError, match="shape: expected rows and columns"):
-        shares(grads, None)

@@ -5,8 +5,9 @@ import torch
 
 from saccade.errors import ArgumentError
 from saccade.models.image_encoder import FeatureEncoder, ImageEncoder, Options
+from saccade.tasks.caption import CAPTION
 from saccade.tasks.image.features.store import Features, FeatureStore, write_store
-from saccade.tasks.image.sight import Sight, suited_to_features, visual
+from saccade.tasks.image.sight import Sight, suited, visual
 from tiers import every
 
 KNOWN = [
@@ -46,12 +47,6 @@ def test_features_of_several_counts_are_padded():
     assert torch.equal(seen.boxes[1], many.boxes)
 
 
-def test_images_are_shares_of_light():
-    image = torch.randint(0, 256, (3, 8, 9), dtype=torch.uint8)
-    seen = visual([image, image])
-    assert seen.boxes is None and torch.equal(seen.values[1], image.float() / 255)
-
-
 @every(
     "content",
     [
@@ -78,19 +73,18 @@ def test_a_store_of_other_features_is_refused(tmp_path):
             other.check(store)
 
 
-RECIPE = {"widths": "32,64", "stem_stride": 4, "shift": 2, "flip": True, "dropout": 0.1}
-
-
 def test_features_replace_the_recipe_of_images():
-    assert suited_to_features(RECIPE, {"widths": "8", "features": None}) == RECIPE
-    assert suited_to_features(RECIPE, {"features": "store", "shift": 0, "flip": False}) == {"dropout": 0.1}
+    given, store = {"data": "photos", "shift": 0, "flip": False}, {"features": "store"}
+    usual, without = (suited(CAPTION, "show-and-tell", {**given, **more}, None).options for more in ({}, store))
+    assert {"widths", "shift"} & set(usual) and not {"widths", "stem_stride"} & set(without)
+    assert without == {**{name: usual[name] for name in usual if name in without}, "flip": False, "shift": 0}
 
 
 @every(
     ("name", "value"),
     [("widths", "4,6"), ("blocks", 1), ("stem", "patch"), ("stem_stride", 2), ("shift", 3), ("flip", True)],
 )
-def test_what_is_given_and_means_nothing_to_features_is_refused(name, value):
+def test_an_option_without_effect_on_features_is_rejected(name, value):
     option = name.replace("_", "-")
     with pytest.raises(ArgumentError, match=f"--{option}: expected none with --features, .* got {value}; leave it out"):
-        suited_to_features(RECIPE, {"features": "store", name: value})
+        suited(CAPTION, "show-and-tell", {"data": "photos", "features": "store", name: value}, None)

@@ -6,25 +6,11 @@ import torch
 from PIL import Image
 
 from image_files import plain
-from saccade.data.objects import OBJECTS
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.image.dataset import check_scaled
-from saccade.tasks.image.sources import open_files, refuse_features
+from saccade.tasks.image.sources import open_files
 from tiers import every
-
-
-@pytest.mark.parametrize("data", ["scenes", OBJECTS, "photos.parquet"])
-def test_features_of_images_without_files_name_are_refused(data):
-    with pytest.raises(ArgumentError) as caught:
-        refuse_features(data, {"scenes": ""})
-    assert str(caught.value).startswith(f"--features: expected none for {data}, whose images have no file's name")
-
-
-def test_images_of_files_may_have_features(tmp_path):
-    (tmp_path / "train.tsv").write_text("a.png\ta\n")
-    for path in (tmp_path, tmp_path / "train.tsv", tmp_path / "gone"):
-        refuse_features(str(path), {"scenes": ""})
 
 
 def opened(objects, size=None):

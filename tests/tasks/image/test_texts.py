@@ -199,7 +199,7 @@ def test_a_scene_is_made_once_for_all_questions_about_it(monkeypatch):
     monkeypatch.setattr("saccade.tasks.batches._LOOKED_AT", 3)
     data = Scenes()
     sampler = learned(data, 10, lambda answer: True).sampler(1)
-    made, shown = counted(monkeypatch, Scenes, "_make"), counted(monkeypatch, Scenes, "example")
+    made, shown = counted(monkeypatch, Scenes, "describe"), counted(monkeypatch, Scenes, "example")
     pool = [sampler.batch(step) for step in range(16)]
     assert len(made) == len(shown) == 16 * 10 / 5
     assert len({id(one.seen) for batch in pool for one in batch}) == 16 * 10 / 5

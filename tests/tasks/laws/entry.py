@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 from typing import Any
 
 from torch import Tensor
@@ -10,7 +11,17 @@ from torch.nn import functional as F
 from saccade.models.padded import Padded
 from tasks.laws.checks import is_near
 
-__all__ = ["HELD_OUT", "LEARNED_FROM", "REINFORCED", "Entry", "longer", "padded", "repeated"]
+__all__ = [
+    "HELD_OUT",
+    "LEARNED_FROM",
+    "REINFORCED",
+    "Entry",
+    "accuracy_of_words",
+    "label_each_word",
+    "longer",
+    "padded",
+    "repeated",
+]
 
 HELD_OUT, LEARNED_FROM = 13, 120
 REINFORCED = {"read": "reinforce", "baseline": "moving-average", "soft_share": 0.5, "entropy_bonus": 0.01}
@@ -30,6 +41,19 @@ def padded(batch: Any) -> Any:
     return type(batch)(source, *(longer(part, 3) if part.ndim == 2 else part for part in batch[1:]))
 
 
+def accuracy_of_words(predictions: Sequence[str], labels: Sequence[str]) -> float:
+    """Return the share of words with the right label, for texts of labels. A single label is for all words."""
+    pairs = (zip(cycle(text.split()), label.split()) for text, label in zip(predictions, labels, strict=True))
+    right = [predicted == target for text in pairs for predicted, target in text]
+    return sum(right) / len(right)
+
+
+def label_each_word(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return a row of a text and labels with as many labels as words."""
+    text, labels = row
+    return text, " ".join(label for _, label in zip(text.split(), cycle(labels.split())))
+
+
 def repeated(both: Any, alone: Any) -> bool:
     """Return whether an ensemble of two copies has the weights of a run twice."""
     both, alone = (list(each.values()) if isinstance(each, dict) else each for each in (both, alone))
@@ -45,11 +69,12 @@ class Entry:
         models: further options of each model. A run is tiny if it trains in a second.
         row: from a built-in example, a row of Python objects: the inputs and then the label.
         columns: names of the cells of a row.
-        by_hand: the headline from predictions and labels, both texts, by another way than the task's own.
+        by_hand: the headline from predictions and labels, both texts, by another way than the task's own, for
+            example `accuracy_of_words`.
         small: (module or class, name, value) of each constant that makes built-in data or learning small. Splits have
             `HELD_OUT` examples.
         group: the group of an example from the data, a split and an index. None: evaluations have no groups.
-        repair: a row after a cell came from another row, for example with as many tags as words.
+        repair: a row after a cell came from another row, for example `label_each_word`.
         object_options: options of runs on Python objects.
         blank: an input without an answer. None: only unreadable inputs have none.
         file: the file beside config.json and the weights that a run needs.

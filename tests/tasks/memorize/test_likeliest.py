@@ -1,4 +1,3 @@
-import heapq
 import itertools
 import math
 
@@ -6,76 +5,45 @@ import pytest
 import torch
 from hypothesis import given, strategies
 
-from saccade.tasks.memorize import likeliest
-from saccade.tasks.memorize.likeliest import choices, ended
+from saccade.tasks.memorize.likeliest import likeliest
 
 
-def every(logits, *, bits):
+def every(logits, *, bits=False, end=None):
     """All answers and their probabilities, by trying all."""
     if bits:
         flat = torch.stack([-torch.nn.functional.softplus(logits), -torch.nn.functional.softplus(-logits)], -1)
-        flat = flat.flatten(0, 1)
+        log_probs = flat.flatten(0, 1)
     else:
-        flat = logits.log_softmax(-1)
-    found = {}
-    for picked in itertools.product(range(flat.shape[1]), repeat=len(flat)):
-        found[picked] = float(sum(flat[place, one] for place, one in enumerate(picked)))
-    return found
+        log_probs = logits.log_softmax(-1)
+    answers = {}
+    for values in itertools.product(range(log_probs.shape[1]), repeat=len(log_probs)):
+        answer = values[: values.index(end)] if end in values else values
+        total = float(sum(log_probs[step, value] for step, value in enumerate(values)))
+        answers[answer] = answers.get(answer, 0.0) + math.exp(total)
+    return answers
 
 
-@pytest.mark.slow
-@given(strategies.integers(0, 10_000), strategies.integers(1, 3), strategies.integers(1, 3), strategies.booleans())
-def test_answers_come_in_the_order_of_their_probabilities_each_once(seed, steps, width, bits):
-    logits = torch.randn(steps, width, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) * 2
-    expected = every(logits, bits=bits)
-    found = [
-        (cost, tuple(int(one) for one in values.flatten().tolist())) for cost, values in choices(logits, bits=bits)
-    ]
-    assert sorted(answer for _, answer in found) == sorted(expected)
-    assert [cost for cost, _ in found] == pytest.approx([-expected[answer] for _, answer in found])
-    assert all(one[0] <= other[0] + 1e-9 for one, other in itertools.pairwise(found))
+@given(
+    strategies.integers(0, 10_000),
+    strategies.integers(1, 3),
+    strategies.sampled_from([{}, {"bits": True}, {"end": 0}, {"end": 1}, {"end": 2}]),
+    strategies.sampled_from([1.0, 30.0]),
+)
+def test_answers_come_in_the_order_of_their_probabilities_each_once(seed, steps, words, scale):
+    """An answer before an end is as probable as all values behind it together."""
+    drawn = torch.Generator().manual_seed(seed)
+    logits = torch.randn(steps, 3, generator=drawn, dtype=torch.float64) * scale
+    expected = every(logits, **words)
+    answers = [(cost, tuple(map(int, values.flatten().tolist()))) for cost, values in likeliest(logits, **words)]
+    assert sorted(answer for _, answer in answers) == sorted(expected)
+    assert {answer: math.exp(-cost) for cost, answer in answers} == pytest.approx(expected)
+    assert all(first[0] <= second[0] + 1e-9 for first, second in itertools.pairwise(answers))
 
 
-@given(strategies.integers(0, 10_000), strategies.integers(1, 3), strategies.integers(0, 2))
-def test_an_ending_is_as_probable_as_all_that_reads_so(seed, steps, end):
-    logits = torch.randn(steps, 3, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) * 2
-    expected = {}
-    for picked, log_prob in every(logits, bits=False).items():
-        said = picked[: picked.index(end)] if end in picked else picked
-        expected[said] = expected.get(said, 0.0) + math.exp(log_prob)
-    found = [(tuple(values.tolist()), math.exp(-cost)) for cost, values in ended(logits, end)]
-    assert len(found) == len(expected) and dict(found) == pytest.approx(expected)
-    assert all(one[1] >= other[1] - 1e-9 for one, other in itertools.pairwise(found))
-
-
-@given(strategies.integers(0, 10_000), strategies.integers(1, 4), strategies.sampled_from([0.0, 1.0, 30.0]))
-def test_answers_of_all_lengths_are_those_of_each_merged(seed, steps, scale):
-    """Equal ones, of which there are many where logits are whole numbers, the shortest first."""
-    logits = (torch.randn(steps, 3, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) * scale).round()
-    log_probs = logits.log_softmax(-1)
-    costs = [*(-log_probs[:, 0]).tolist(), 0.0]
-
-    def of_length(length):
-        others = log_probs[:length, 1:]
-        lost = float(others.logsumexp(-1).sum())
-        return [(cost - lost + costs[length], (values + 1).tolist()) for cost, values in choices(others, bits=False)]
-
-    expected = heapq.merge(*map(of_length, range(steps + 1)), key=lambda one: one[0])
-    assert [(cost, values.tolist()) for cost, values in ended(logits, 0)] == list(expected)
-
-
-def test_lengths_begin_no_sooner_than_they_may_be_next(monkeypatch):
-    begun = list[int]()
-
-    def counted(logits, *, bits):
-        begun.append(len(logits))
-        return choices(logits, bits=bits)
-
-    monkeypatch.setattr(likeliest, "choices", counted)
-    logits = torch.randn(50, 7, generator=torch.Generator().manual_seed(3))
-    logits[20, 0] = 20.0
-    assert len(next(ended(logits, 0)).values) in begun and len(begun) < 5
+def test_equal_answers_come_in_a_fixed_order_the_shortest_first():
+    answers = [values.tolist() for _, values in likeliest(torch.zeros(2, 2), end=0)]
+    assert answers == [[], [1], [1, 1]]  # 1/2, 1/4 and 1/4
 
 
 def test_nothing_asked_has_one_answer():
-    assert [choice.values.shape for choice in choices(torch.zeros(0, 3), bits=True)] == [(0, 3)]
+    assert [values.shape for _, values in likeliest(torch.zeros(0, 3), bits=True)] == [(0, 3)]

@@ -11,6 +11,7 @@ from saccade.models.memorizer import Sizes
 from saccade.models.ntm import NTM
 from saccade.models.padded import Padded
 from saccade.tasks.memorize import MEMORIZE, room
+from tiers import every
 
 SMALL = {"hidden_dim": 8, "cell_dim": 4, "max_steps": 2, "batch_size": 3, "warmup_steps": 2, "threads": 1, "longest": 3}
 FIXED = {"least_cells": 6, "most_cells": 6}
@@ -34,6 +35,10 @@ def refused(**more):
     return str(error.value)
 
 
+def all_of(cells):
+    return dict.fromkeys(("cells", "least_cells", "most_cells"), cells)
+
+
 @pytest.mark.slow
 def test_more_cells_than_a_question_has_memory_for_are_refused(tmp_path, free):
     run = runs.train("memorize", data="copy", model="dnc", run=tmp_path / "run", device="cpu", cells=6, **SMALL)
@@ -49,7 +54,7 @@ def test_more_cells_than_a_question_has_memory_for_are_refused(tmp_path, free):
 
 def test_training_beyond_the_memory_is_refused(free):
     free(1 << 30)
-    found = refused(cells=20_000, least_cells=20_000, most_cells=20_000)
+    found = refused(**all_of(20_000))
     batches = [prepared(**FIXED, cells=6).sampler.batch(step) for step in range(2)]
     rows, steps = max((len(batch) * (batch[-1].order + 2), len(batch), batch[-1].order) for batch in batches)[1:]
     needed = rows * (steps + 2) * 4 * 20_000 * (20_000 + 2 + 4 + 3)
@@ -57,45 +62,38 @@ def test_training_beyond_the_memory_is_refused(free):
     expected, _, why = found.partition(": training")
     assert why == f"{told.removeprefix('training')}, and 1,024 MiB are free; a smaller --batch-size takes less"
     most = int(expected.removeprefix("--most-cells: expected at most ").partition(", got")[0].replace(",", ""))
-    prepared(cells=most, least_cells=most, most_cells=most)
+    prepared(**all_of(most))
     assert refused(cells=6, least_cells=6, most_cells=most + 1).startswith(f"--most-cells: expected at most {most:,}, ")
 
 
-@pytest.mark.parametrize(
-    ("more", "name"),
+@every(
+    ("megabytes", "more", "message"),
     [
-        ({"cells": 10_000, "least_cells": None, "most_cells": None}, "--cells: expected at most 2,"),
-        ({"cells": 6, "least_cells": 10_000, "most_cells": None}, "--least-cells: expected at most 2,"),
-        ({"cells": 6, "least_cells": 6, "most_cells": 10_000}, "--most-cells: expected at most 2,"),
+        (512, {"cells": 10_000, "least_cells": None, "most_cells": None}, "--cells: expected at most 2,"),
+        (512, {"cells": 6, "least_cells": 10_000, "most_cells": None}, "--least-cells: expected at most 2,"),
+        (512, {"cells": 6, "least_cells": 6, "most_cells": 10_000}, "--most-cells: expected at most 2,"),
+        (1024, {"cells": 1_000_000, **FIXED}, "--cells: expected at most 9,4.*: a question would take 11,444,"),
+        (600, {**all_of(3000), "batch_size": 20}, "--most-cells: .*; a smaller --batch-size takes less"),
+        (64, all_of(10_000), "--most-cells: expected at most "),
     ],
 )
-def test_option_is_named_that_says_how_many_cells_there_are(more, name, free):
-    free(512 * MIB)
-    assert refused(**more).startswith(name)
+def test_option_is_named_that_says_how_many_cells_there_are(megabytes, more, message, free):
+    free(megabytes * MIB)
+    with pytest.raises(ArgumentError, match=f"^{message}"):
+        prepared(**more)
 
 
-def test_a_memory_that_only_measuring_has_no_room_for_is_refused(free):
-    free(1 << 30)
-    found = refused(cells=1_000_000, **FIXED)
-    assert found.startswith("--cells: expected at most 9,4") and ": a question would take 11,444," in found
-
-
-def test_fewer_sequences_at_once_have_room(free):
-    free(600 * MIB)
-    assert "a smaller --batch-size" in refused(cells=3000, least_cells=3000, most_cells=3000, batch_size=20)
-    prepared(cells=3000, least_cells=3000, most_cells=3000, batch_size=1)
-
-
-def test_a_memory_without_links_has_more_room(free):
-    free(64 * MIB)
-    prepared("ntm", cells=10_000, least_cells=10_000, most_cells=10_000)
-    assert refused(cells=10_000, least_cells=10_000, most_cells=10_000).startswith("--most-cells: expected at most ")
-
-
-@pytest.mark.parametrize("model", ["lstm", "past-attention", "transformer"])
-def test_a_model_without_a_memory_is_not_bounded(model, free):
-    free(0)
-    MEMORIZE.prepare(runs.options(MEMORIZE, "copy", model, {"longest": 3}))
+@pytest.mark.parametrize(
+    ("megabytes", "model", "more"),
+    [
+        (600, "dnc", {**SMALL, **all_of(3000), "batch_size": 1}),
+        (64, "ntm", {**SMALL, **all_of(10_000)}),  # without links
+        *((0, model, {}) for model in ("lstm", "past-attention", "transformer")),
+    ],
+)
+def test_what_fits_is_taken(megabytes, model, more, free):
+    free(megabytes * MIB)
+    MEMORIZE.prepare(runs.options(MEMORIZE, "copy", model, {"longest": 3, **more}))
 
 
 def test_nothing_is_made_where_training_is_refused(tmp_path, free, capsys):

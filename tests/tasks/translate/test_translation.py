@@ -66,21 +66,6 @@ def log_probability(trained, source, output):
     return float(gains.gather(-1, target[:, 1:, None]).sum())
 
 
-def test_greedy_is_the_argmax_of_every_step(trained):
-    task, model = trained.task, trained.model
-    for line, [answer] in zip(TEXTS, lines_of(trained, TEXTS), strict=True):
-        ids = torch.tensor([[*task.codec.source.encode(line), 2]])
-        lengths = torch.tensor([ids.shape[1]])
-        state, token, tokens = model.encode(Padded(ids, lengths)), torch.tensor([1]), []
-        for _ in range(int(task.codec.limits(lengths))):
-            logits, state = model.step(token, state)
-            token = logits.dense().argmax(-1)
-            if int(token) == 2:
-                break
-            tokens.append(int(token))
-        assert task.codec.target.decode(tokens) == answer
-
-
 def test_n_best_are_sorted_distinct_and_scored(trained):
     for answer in ask(trained, TEXTS[:3], nbest=5):
         outputs = answer.outputs
@@ -90,12 +75,6 @@ def test_n_best_are_sorted_distinct_and_scored(trained):
         for output in outputs:
             total = log_probability(trained, answer.source, output)
             assert output.score == pytest.approx(total / ((6 + len(output.ids)) / 6) ** 0.6, rel=1e-4)
-
-
-def test_fewer_are_the_first_of_more(trained):
-    best = lines_of(trained, LINES, nbest=3)
-    assert [outputs[:1] for outputs in best] == lines_of(trained, LINES, beam_size=3)
-    assert best[3] == ["", "", ""] and all(len(outputs) == 3 for outputs in best)
 
 
 def test_translations_alone_are_described(trained):
@@ -143,35 +122,6 @@ def test_the_score_of_a_sample_is_its_log_probability(trained):
             assert output.text.startswith("20") and len(output.weights) == len(output.ids) + 1
 
 
-@pytest.mark.parametrize("words", [{"temperature": 1e-9}, {"top_p": 1e-9}])
-def test_zero_temperature_and_one_token_are_greedy(trained, words):
-    assert lines_of(trained, LINES, sample=True, **words) == lines_of(trained, LINES)
-
-
-@pytest.mark.parametrize("size", [1, 3])
-def test_outputs_begin_with_the_prefix_and_are_as_long_as_they_must(trained, size):
-    for answer in ask(trained, TEXTS[:3], nbest=size, prefix="1977-0", min_length=12):
-        assert len(answer.outputs) == size
-        for output in answer.outputs:
-            assert output.text.startswith("1977-0") and len(output.ids) >= 12
-            penalty = ((6 + len(output.ids)) / 6) ** 0.6
-            assert output.score == pytest.approx(log_probability(trained, answer.source, output) / penalty, rel=1e-4)
-    for [text] in lines_of(trained, TEXTS[:3], beam_size=size, min_length=10**4):
-        assert len(text) == 2 * trained.task.codec.longest  # the limit wins
-
-
-def test_an_unknown_word_is_the_word_that_it_looked_at():
-    """Luong et al. 2015, "Addressing the Rare Word Problem": by words, with the spaces between them."""
-    pairs = [(f"ein satz {number}", f"a sentence {number}") for number in range(60)]
-    small = {"hidden_dim": 8, "embedding_dim": 6, "tokenizer": "words"}
-    task = TRANSLATE.prepare(runs.options(TRANSLATE, "objects", "rnnsearch", small), pairs)
-    model = task.build().eval()
-    model.output[1][UNKNOWN] = 99.0
-    [answer] = ask(Trained(task, model), ["ein wort 💥"], replace_unknown=True)
-    assert answer.lines()[0].split(" ")[0] in ("ein", "wort", "💥") and MISSING not in answer.lines()[0]
-    assert len(answer.lines()[0].split(" ")) == len(answer.outputs[0].ids)
-
-
 def test_unknown_tokens_are_what_they_looked_at(trained):
     model = copy.deepcopy(trained.model)
     model.output[1][UNKNOWN] = 9.0
@@ -201,10 +151,6 @@ def test_a_line_beyond_the_limit_is_cut_and_named(trained, capsys):
 def test_a_line_is_answered_by_a_line(trained, monkeypatch):
     monkeypatch.setattr(type(trained.task.codec.target), "decode", lambda self, ids: "a\nb\r\nc\rd")
     assert lines_of(trained, ["18 juin"]) == [["a b c d"]]
-
-
-def test_no_lines_have_no_answers(trained):
-    assert ask(trained, []) == [] and ask(trained, [], "pictures") == []
 
 
 NAMES = {

@@ -8,23 +8,26 @@ Source:
 
 import io
 import math
+import os
+import re
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional as F
 
 from saccade.data.conversions import converted
 from saccade.data.media import read_bytes
 from saccade.errors import ArgumentError, SaccadeError, pip_install
-from saccade.tasks.audio.headers import missing_bytes
 
-__all__ = ["RATES", "SUFFIXES", "Audio", "leveled", "read_audio", "read_whole", "resample", "wav"]
+__all__ = ["RATES", "SUFFIXES", "Audio", "leveled", "missing_bytes", "read_audio", "read_whole", "resample", "wav"]
 
-#: What the names of sound files end in, for whoever searches a folder; a file that is named may be called anything.
+#: Ends of the names of sound files in a folder; a file that is named may be called anything.
 SUFFIXES = (".aif", ".aiff", ".au", ".caf", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".w64", ".wav")
 
 #: Sample rates in Hz that a recording may have: another one is a damaged file's, or means no speech.
@@ -33,9 +36,12 @@ RATES = range(1000, 1_000_001)
 _CROSSINGS = 64  # zero crossings of the sinc on either side: from full to nothing within 8% of the lower Nyquist
 _CUTOFF = 0.96  # of the lower Nyquist frequency, the middle of those 8%
 _BETA = 8.0  # of the Kaiser window: what is beyond is 80 dB down
+_FINEST = 1 << 16  # largest number of a ratio of rates: another ratio is rounded, by less than 1e-7
 _PART = 1 << 16  # sample times read at once
 _MOST = 1 << 30  # bytes of a file: two days of telephone speech, and no end of what is no file
 _LONGEST = 1 << 31  # samples of it, unpacked
+_CUT = re.compile(r"^ *(?:data|SSND|Data Size) *: (\d+) \(should be (\d+)\)", re.MULTILINE)  # libsndfile's log
+_STREAM = 0x7FFF0000  # sizes from here on are those of streams, whose writer could not know
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,12 +88,7 @@ def read_audio(source: Path | BinaryIO, rate: int, name: str) -> Audio:
         (torch.Size([80]), ('a.wav: mean of 2 channels', 'a.wav: resampled from 16000 to 8000 Hz'))
     """
     data = read_bytes(source, name, "a sound file", _MOST, "cut it into parts")
-    channels, old, promised = _decode(data, name)
-    damage = ""
-    if len(channels) < promised:
-        damage = f"{name}: damaged, only {len(channels)} of {promised} samples could be read"
-    elif missing := missing_bytes(data, len(data)):
-        damage = f"{name}: cut short, {missing} bytes of sound are missing at its end"
+    channels, old, damage = _decode(data, name)
     notes = [damage] if damage else []
     if channels.shape[1] > 1:
         notes.append(f"{name}: mean of {channels.shape[1]} channels")
@@ -151,6 +152,16 @@ def wav(samples: Tensor, rate: int) -> bytes:
     return file.getvalue()
 
 
+def missing_bytes(path: Path) -> int:
+    """Return how many bytes of sound a file lacks by its header, 0 if that cannot be read."""
+    soundfile = _soundfile()
+    try:
+        with soundfile.SoundFile(os.fsencode(path)) as file:
+            return _missing(file)
+    except soundfile.SoundFileError:
+        return 0
+
+
 def resample(samples: Tensor, rate: int, new_rate: int) -> Tensor:
     """Return a waveform at another sample rate, by band-limited interpolation.
 
@@ -186,43 +197,38 @@ def resample(samples: Tensor, rate: int, new_rate: int) -> Tensor:
         raise ArgumentError("samples: expected one or more, got none")
     if rate == new_rate:
         return samples
-    common = math.gcd(rate, new_rate)
-    old, new = rate // common, new_rate // common
-    length = -(-samples.shape[0] * new // old)
-    reach = math.ceil(_CROSSINGS * max(old, new) / (_CUTOFF * new))  # input samples that count, on either side
-    frames = -(-length // new)  # outputs come `new` at a time, each time `old` input samples further on
-    padded = F.pad(samples, (reach, reach + 2 * old))
-    result = samples.new_empty(frames, new)
-    group = max(1, (2 * reach + 1) * new // old)  # as many as move on by what one of them reads: half of it are zeros
-    for phase in range(0, min(new, length), group):
-        taps = _filters(old, new, reach, range(phase, min(phase + group, new)))
-        first = phase * old // new
-        part = padded[first : first + (frames - 1) * old + taps.shape[1]]
-        result[:, phase : phase + len(taps)] = F.conv1d(part[None, None], taps.to(part)[:, None], stride=old)[0].mT
-    return result.flatten()[:length]
+    from scipy.signal import resample_poly
+
+    ratio = Fraction(*sorted((rate, new_rate))).limit_denominator(_FINEST)
+    few, many = max(1, ratio.numerator), ratio.denominator
+    up, down = (many, few) if new_rate > rate else (few, many)
+    return torch.from_numpy(resample_poly(samples.detach().numpy(), up, down, window=_taps(many))).to(samples)
 
 
-@lru_cache(16)  # many files have one rate, and making the filters takes longer than to use them
-@torch.inference_mode(False)  # for who may want gradients, whoever was the first to ask
-def _filters(old: int, new: int, reach: int, phases: range) -> Tensor:
-    """The taps of some phases, `(phases, samples)`; the first sample is the first that the first of them reads."""
-    window = torch.special.i0(torch.tensor(_BETA, dtype=torch.float64))
-    scale = _CUTOFF * min(old, new) / old  # 2c / rate
-    first, last = phases[0] * old // new, phases[-1] * old // new
-    places = torch.arange(first - reach, last + reach + 1, dtype=torch.float64)
-    behind = torch.tensor(phases, dtype=torch.float64)[:, None] * old / new - places  # t · rate
-    inside = (1 - (behind * scale / _CROSSINGS) ** 2).clamp(min=0)
-    edge = (behind.abs() * scale <= _CROSSINGS) * scale / window
-    taps: Tensor = torch.sinc(scale * behind) * torch.special.i0(_BETA * inside.sqrt()) * edge
+@lru_cache(4)  # many files have one rate
+def _taps(many: int) -> NDArray[np.float64]:
+    """The filter between rates of which the higher one is `many` of their common divisor."""
+    scale = _CUTOFF / many
+    reach = math.floor(_CROSSINGS / scale)
+    places = scale * np.arange(-reach, reach + 1)
+    window = np.i0(_BETA * np.sqrt(1 - (places / _CROSSINGS) ** 2)) / np.i0(_BETA)
+    taps: NDArray[np.float64] = scale * np.sinc(places) * window
     return taps
 
 
-def _decode(data: bytes, name: str) -> tuple[Tensor, int, int]:
-    """The samples `(samples, channels)` of a file's bytes, their rate, and how many the file says it has."""
+def _missing(file: Any) -> int:
+    """The bytes that an open sound file lacks at its end, as libsndfile's log of its header has them."""
+    match = _CUT.search(file.extra_info)
+    promised, there = map(int, match.groups()) if match else (0, 0)
+    return promised - there if promised < _STREAM else 0
+
+
+def _decode(data: bytes, name: str) -> tuple[Tensor, int, str]:
+    """The samples `(samples, channels)` of a file's bytes, their rate, and what is missing of the file."""
     soundfile, parts, count = _soundfile(), list[Tensor](), 0
     try:
         with soundfile.SoundFile(_Bytes(data)) as file:
-            rate, promised = file.samplerate, file.frames
+            rate, promised, missing = file.samplerate, file.frames, _missing(file)
             while len(part := file.read(_PART, dtype="float32", always_2d=True)):  # a header may promise anything
                 parts.append(torch.from_numpy(part))
                 count += part.size
@@ -237,7 +243,12 @@ def _decode(data: bytes, name: str) -> tuple[Tensor, int, int]:
         raise ArgumentError(f"{name}: expected a sample rate from {RATES[0]} to {RATES[-1]} Hz, got {rate}")
     if not parts:
         raise ArgumentError(f"{name}: expected audio, got a sound file without a sample")
-    return torch.cat(parts), rate, promised
+    channels, damage = torch.cat(parts), ""
+    if len(channels) < promised:
+        damage = f"{name}: damaged, only {len(channels)} of {promised} samples could be read"
+    elif missing:
+        damage = f"{name}: cut short, {missing} bytes of sound are missing at its end"
+    return channels, rate, damage
 
 
 class _Bytes(io.BytesIO):

@@ -27,7 +27,7 @@ def features(static: Tensor) -> Tensor:
     return normalized(torch.cat([static, first, deltas(first)], -1))
 
 
-def cepstra(data: bytes, name: str) -> Tensor:
+def cepstra(data: bytes | memoryview, name: str) -> Tensor:
     """Return the frames of a Sphinx feature file.
 
     Args:

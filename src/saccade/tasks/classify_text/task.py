@@ -16,10 +16,10 @@ from saccade.tasks.classify_text import tfidf
 from saccade.tasks.classify_text.answer import LookRequest, TextAnswer, answers, read_texts
 from saccade.tasks.classify_text.codec import LabelledTexts
 from saccade.tasks.classify_text.data import BUILTIN, Corpus, open_corpus
-from saccade.tasks.classify_text.data.reviews import Example
 from saccade.tasks.classify_text.options import RECIPES, Options, suited
 from saccade.tasks.ensembles import shortest_texts
 from saccade.tasks.labels.baselines import timed
+from saccade.tasks.labels.labelled import LabelledText
 from saccade.tasks.labels.ranking import label_numbers
 from saccade.tasks.labels.ranks import HEADLINE, Batch, Ranks
 from saccade.tasks.labels.request import Request
@@ -52,7 +52,7 @@ class TextRanks(Ranks):
         return [int(read.probabilities.argmax()) for read in read_texts(model, samples)]
 
     def measure(
-        self, model: nn.Module, predictions: Sequence[int], examples: Sequence[Example], request: Any
+        self, model: nn.Module, predictions: Sequence[int], examples: Sequence[LabelledText], request: Any
     ) -> Evaluation:
         """Return accuracy and mean F1, by class and by group too, counted in words."""
         words = sum(sample.size for sample in self.codec.encode(examples, "train"))
@@ -92,7 +92,7 @@ class TextRanks(Ranks):
         about = f"logistic regression on the words of {len(learned):,} texts"
         return model, about, time.perf_counter() - began
 
-    def _fronts(self, examples: Sequence[Example]) -> list[str]:
+    def _fronts(self, examples: Sequence[LabelledText]) -> list[str]:
         return [front(example.text, int(self.codec.options.max_length)) for example in examples]
 
 

@@ -14,7 +14,7 @@ from saccade.look._files import file_name
 from saccade.look._glimpses import MOST_GLIMPSES
 from saccade.models.policies import Grid
 from saccade.models.ram import Path
-from saccade.models.strings import said
+from saccade.models.strings import symbol_logits
 from saccade.tasks.glimpse.eyes import most_glimpses, numbers_of
 from saccade.tasks.glimpse.spelling import Spelling, Strings
 from saccade.tasks.image.dataset import pixels
@@ -151,7 +151,7 @@ def answers(
         batch = pixels(image.image)[None]
         numbers = None if rollouts is None else numbers_of([*batch], seed, rollouts, most_glimpses(model)).to(device)
         path = model.look(batch.to(device), rollouts or 1, draw=numbers is not None, numbers=numbers)
-        ranking = labels.ranking(probabilities(said(path.logits, labels.longest)[0]).mean(0))
+        ranking = labels.ranking(probabilities(symbol_logits(path.logits, labels.longest)[0]).mean(0))
         path, seen, maps = _until_the_end(path, ranking), None, None
         if sides:
             location = path.location[0, 0].cpu()
@@ -206,7 +206,7 @@ def _policy_maps(model: Any, path: Path, size: Sequence[int]) -> Maps | None:
     if not isinstance(policy, Grid) or not path.hidden.shape[2]:
         return None
     shares = policy.probabilities(path.hidden[0, 0]).cpu()
-    middles = policy.places.to(path.location)
+    middles = policy.centres.to(path.location)
     chosen = [int((middles - place).square().sum(-1).argmin()) for place in path.location[0, 0, 1:]]
     captions = [f"before glimpse {number}" for number in range(2, len(shares) + 2)]
     marks: list[tuple[int, int] | None] = [divmod(cell, policy.width) for cell in chosen]

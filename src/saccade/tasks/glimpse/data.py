@@ -7,10 +7,8 @@ from saccade.data.dataset import no_such_data
 from saccade.data.layouts.idx import idx
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.image.clutter import Clutter
 from saccade.tasks.image.dataset import Dataset
-from saccade.tasks.image.digits import open_digits
-from saccade.tasks.image.row import Row
+from saccade.tasks.image.digits import Clutter, DigitRow, open_digits
 from saccade.tasks.image.sources import open_files
 
 __all__ = ["BUILTIN", "longest_label", "open_data"]
@@ -52,13 +50,13 @@ def open_data(options: Any, objects: Any = None) -> Dataset:
     if options.data == "digits":
         return digits
     if options.data == "row":
-        return Row(digits, options.canvas, options.shortest, options.longest, options.data_seed)
-    return Clutter(digits, options.canvas, options.distractors, options.distractor_size, options.data_seed)
+        return DigitRow(digits, options.canvas, options.data_seed, options.shortest, options.longest)
+    return Clutter(digits, options.canvas, options.data_seed, options.distractors, options.distractor_size)
 
 
 def longest_label(data: Dataset) -> int:
     """Return how many symbols the longest label has, 1 where labels are classes."""
-    return data.longest if isinstance(data, Row) else 1
+    return data.longest if isinstance(data, DigitRow) else 1
 
 
 def _mnist(folder: Path) -> Any:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade.models.ram import Path
-from saccade.models.strings import said
+from saccade.models.strings import symbol_logits
 from saccade.train.randomness import generator
 
 __all__ = ["Eyes", "most_glimpses", "numbers_of"]
@@ -75,7 +75,7 @@ class Eyes(nn.Module):
         """Return the log-probabilities of classes `(batch, classes)`, of strings `(batch, longest, classes)`, after the
         likeliest paths.
         """
-        found = said(self.look(images, draw=False).logits, self.longest)[:, 0]
+        found = symbol_logits(self.look(images, draw=False).logits, self.longest)[:, 0]
         return found[:, 0] if self.longest == 1 else found
 
     def look(self, images: Tensor, rollouts: int = 1, **options: Any) -> Path:

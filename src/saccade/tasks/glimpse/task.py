@@ -13,7 +13,7 @@ from saccade.data.dataset import training_sample
 from saccade.errors import ArgumentError
 from saccade.models.policies import Gaussian
 from saccade.models.ram import Path
-from saccade.models.strings import said
+from saccade.models.strings import symbol_logits
 from saccade.tasks.glimpse.answer import EyeAnswer, answers
 from saccade.tasks.glimpse.data import BUILTIN, longest_label, open_data
 from saccade.tasks.glimpse.eyes import Eyes, most_glimpses, numbers_of
@@ -204,7 +204,7 @@ class Glimpses(Predictor):
 
     def _shares(self, path: Path) -> Tensor:
         """Probabilities of symbols after their last glimpse, `(batch, rollouts, longest, classes)`."""
-        return said(path.logits, self.codec.longest).float().softmax(-1)
+        return symbol_logits(path.logits, self.codec.longest).float().softmax(-1)
 
 
 GLIMPSE = Task(

@@ -16,10 +16,9 @@ def flipped_and_shifted(images: Tensor, seed: int, step: int, *, mirrored: bool,
 
     Args:
         images: the images.
-        seed: of the run.
-        step: the batch is of; both say what is drawn.
-        mirrored: whether every other image is mirrored from left to right.
-        shifted: pixels by which they are shifted, at most.
+        seed, step: of the run and its batch, which decide the draws.
+        mirrored: whether about every other image is mirrored from left to right.
+        shifted: largest shift in pixels.
     """
     if not mirrored and not shifted:
         return images
@@ -29,11 +28,7 @@ def flipped_and_shifted(images: Tensor, seed: int, step: int, *, mirrored: bool,
 
 
 def flip(images: Tensor, generator: torch.Generator) -> Tensor:
-    """Return images of which each, with a probability of a half, is mirrored from left to right.
-
-    Args:
-        images: `(batch, channels, height, width)`, of any type.
-        generator: what the draws come from.
+    """Return images `(batch, channels, height, width)`, each mirrored from left to right with a probability of 1/2.
 
     Example:
         >>> images = torch.arange(4).reshape(4, 1, 1, 1) * 10 + torch.arange(3)
@@ -48,29 +43,17 @@ def flip(images: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def check_shift(most: int, shape: Sequence[int]) -> None:
-    """Refuse to shift images `(channels, height, width)` by more than they have.
-
-    Raises:
-        ArgumentError: naming the option.
-    """
+    """Reject a shift of images `(channels, height, width)` by their size or more."""
     if not most < min(shape[1:]):
         raise ArgumentError(f"--shift: expected less than the images' {min(shape[1:])}, got {most}")
 
 
 def shift(images: Tensor, most: int, generator: torch.Generator) -> Tensor:
-    r"""Return images of which each is shifted by up to `most` pixels in both directions.
-
-    What comes in at an edge is the image mirrored there, as if it were padded so and a part of its size cut out.
+    r"""Return images `(batch, channels, height, width)`, each shifted by up to `most` pixels in both directions.
 
     .. math:: y_{c,i,j} = x_{c,\, i + a,\, j + b}, \qquad a, b \sim \{-most, \ldots, most\}
 
-    Args:
-        images: `(batch, channels, height, width)`, of any type.
-        most: pixels, below height and width.
-        generator: what the draws come from.
-
-    Raises:
-        ArgumentError: if images are smaller.
+    The image is mirrored at its edges, as if it were padded and a part of its size cut out.
 
     Source:
         He et al. 2016, section 4.2: 4 pixels of 32, there with black at the edges.
@@ -80,19 +63,12 @@ def shift(images: Tensor, most: int, generator: torch.Generator) -> Tensor:
         tensor([[2, 3, 4, 3, 2],
                 [1, 2, 3, 4, 3]])
     """
-    batch, _, height, width = images.shape
-    if not 0 <= most < min(height, width):
-        raise ArgumentError(f"shift: expected from 0 to {min(height, width) - 1} pixels, got {most}")
+    batch, channels, height, width = images.shape
     moves = torch.randint(-most, most + 1, (2, batch), generator=generator)
-    rows, columns = (
-        _mirrored(torch.arange(side) + move[:, None], side).to(images.device)
-        for side, move in zip((height, width), moves, strict=True)
+    down, across = (
+        (torch.arange(side) + move[:, None]).abs() for side, move in zip((height, width), moves, strict=True)
     )
+    rows = torch.where(down < height, down, 2 * (height - 1) - down).to(images.device)
+    columns = torch.where(across < width, across, 2 * (width - 1) - across).to(images.device)
     places = rows[:, :, None] * width + columns[:, None, :]
-    return images.flatten(2).gather(2, places.flatten(1)[:, None].expand(-1, images.shape[1], -1)).view_as(images)
-
-
-def _mirrored(places: Tensor, side: int) -> Tensor:
-    """Places beyond 0 to side - 1, mirrored at its ends."""
-    places = places.abs()
-    return torch.where(places < side, places, 2 * (side - 1) - places)
+    return images.flatten(2).gather(2, places.flatten(1)[:, None].expand(-1, channels, -1)).view_as(images)

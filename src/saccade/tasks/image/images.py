@@ -1,7 +1,4 @@
-"""Image files as tensors of one kind: 8 bits a channel, grey or RGB, upright, opaque.
-
-Nothing in a file is believed before it is checked: how large it is, how many pixels it says it has, that all are there.
-"""
+"""Image files as tensors of one kind: 8 bits a channel, grey or RGB, upright, opaque."""
 
 import io
 import struct
@@ -24,11 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["LARGEST", "SUFFIXES", "Pixels", "encode_png", "image_of", "read_image"]
 
-#: What the names of image files end in, for whoever searches a folder; a file that is named may be called anything.
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pbm", ".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff", ".webp")
-
-#: Pixels of a side that is taken over from the images themselves, where no size is asked for.
+"""Suffixes of image files in a folder. A file that is named may have another one."""
 LARGEST = 64
+"""Pixels of the sides of images by default, at most."""
 
 _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")  # no PostScript, which would run a program
 _MOST_BYTES, _MOST_PIXELS, _LEAST_SIDE = 256 << 20, 64_000_000, 2
@@ -45,21 +41,21 @@ def read_image(
 ) -> Tensor:
     """Read an image file (PNG, JPEG, GIF, BMP, WebP, TIFF, PPM).
 
-    It is turned upright as its EXIF says, of an animation the first frame is taken, what is transparent lies over
-    white, and 16 bits a channel become 8. With a size it is scaled until it covers that, and its middle is cut out.
+    It is turned upright by its EXIF data. Of an animation the first frame is read, transparent parts lie over white,
+    and 16 bits a channel become 8. With a size it is scaled until it covers that, and its middle is cut out.
 
     Args:
         source: the file, or its bytes.
-        name: what messages call it.
-        channels: 1 (grey, by luminance) or 3 (RGB); None: 1 where the file is grey without transparency, else 3.
+        name: of the image in messages.
+        channels: 1 (grey, by luminance) or 3 (RGB); None: 1 if the file is grey without transparency, else 3.
         size: height and width of the result; None: those of the file.
 
     Returns:
         `(channels, height, width)`, uint8.
 
     Raises:
-        ArgumentError: naming it, if it is not there, is a folder, is no image of these kinds, is damaged or cut off,
-            has more than 64 million pixels or a side below 2, or holds numbers of more than 16 bits.
+        ArgumentError: if it is no image of these kinds, is damaged, has more than 64 million pixels or a side below 2,
+            or has numbers of more than 16 bits.
         SaccadeError: if Pillow is not installed.
 
     Example:
@@ -73,51 +69,50 @@ def read_image(
     pillow, operations = _pillow()
     if not data:
         raise ArgumentError(f"{name}: expected an image, got an empty file")
+    if channels not in (None, 1, 3):
+        raise ArgumentError(f"channels: expected 1 or 3, got {channels}")
     with own_filters():
         warnings.simplefilter("ignore")  # of damaged metadata, and of a size that is checked here
         try:
             with pillow.open(io.BytesIO(data), formats=_FORMATS) as image:
-                _check_size(image.size, name)
+                width, height = image.size
+                if width * height > _MOST_PIXELS:
+                    raise pillow.DecompressionBombError(f"{width} × {height}")
+                if min(image.size) < _LEAST_SIDE:
+                    raise ArgumentError(f"{name}: expected an image of 2 × 2 pixels or more, got {width} × {height}")
                 _scale_level(image)
                 upright = operations.exif_transpose(image)
-                grey = _wanted(upright, channels) == 1
-                flat = _eight_bits(upright, name)
-                found = _opaque(flat).convert("L" if grey else "RGB")
-                if size is not None and found.size != size[::-1]:
-                    found = operations.fit(found, size[::-1], pillow.Resampling.BICUBIC)
-        except pillow.DecompressionBombError as error:
-            raise _too_large(name) from error
+                grey = channels == 1 or (
+                    channels is None and upright.mode in _GREY and "transparency" not in upright.info
+                )
+                pixels = _opaque(_eight_bits(upright, name)).convert("L" if grey else "RGB")
+                if size is not None and pixels.size != size[::-1]:
+                    pixels = operations.fit(pixels, size[::-1], pillow.Resampling.BICUBIC)
+        except (pillow.DecompressionBombError, MemoryError) as error:
+            got = str(error) if "×" in str(error) else "more"
+            wanted = "expected an image of at most 64 million pixels"
+            raise ArgumentError(f"{name}: {wanted}, got {got}; scale it down") from error
         except pillow.UnidentifiedImageError as error:
             kinds = ", ".join(_FORMATS[:-1])
             raise ArgumentError(f"{name}: expected an image ({kinds} or {_FORMATS[-1]}), got another file") from error
         except ArgumentError:
             raise
-        except MemoryError as error:
-            raise _too_large(name) from error
         except _DAMAGED as error:
-            raise ArgumentError(f"{name}: expected a whole image, got a damaged one ({_reason(error)})") from error
-    array = np.array(found, dtype=np.uint8)
+            got = " ".join(str(error).split())[:100] or type(error).__name__
+            raise ArgumentError(f"{name}: expected a whole image, got a damaged one ({got})") from error
+    array = np.array(pixels, dtype=np.uint8)
     return torch.from_numpy(array[None] if grey else np.ascontiguousarray(array.transpose(2, 0, 1)))
 
 
 class Pixels(NamedTuple):
-    """An image that is asked about: its name, and `(channels, height, width)`, uint8."""
+    """An image with its name, `(channels, height, width)`, uint8."""
 
     name: str
     image: Tensor
 
 
 def image_of(line: str, channels: int, size: tuple[int, int] | None = None) -> Pixels:
-    """Read a file, "-" being standard input, as an image of so many channels.
-
-    Args:
-        line: the file's path.
-        channels: 1 (grey) or 3 (RGB).
-        size: height and width that it is brought to; None: its own.
-
-    Raises:
-        ArgumentError: naming the file, if it is no image.
-    """
+    """Read an image of 1 (grey) or 3 (RGB) channels from a path, "-" for standard input; see `read_image`."""
     name: str = "standard input" if line == "-" else line
     source: Any = sys.stdin.buffer if line == "-" else Path(line)
     return Pixels(line, read_image(source, name, channels=channels, size=size))
@@ -136,27 +131,8 @@ def encode_png(image: Tensor) -> bytes:
     return file.getvalue()
 
 
-def _check_size(size: tuple[int, int], name: str) -> None:
-    width, height = size
-    if width * height > _MOST_PIXELS:
-        raise _too_large(name, f"{width} × {height}")
-    if min(size) < _LEAST_SIDE:
-        raise ArgumentError(f"{name}: expected an image of 2 × 2 pixels or more, got {width} × {height}")
-
-
-def _too_large(name: str, got: str = "more") -> ArgumentError:
-    return ArgumentError(f"{name}: expected an image of at most 64 million pixels, got {got}; scale it down")
-
-
-def _wanted(image: "Image", channels: int | None) -> int:
-    """How many channels the result has."""
-    if channels not in (None, 1, 3):
-        raise ArgumentError(f"channels: expected 1 or 3, got {channels}")
-    return channels or (1 if image.mode in _GREY and "transparency" not in image.info else 3)
-
-
 def _eight_bits(image: "Image", name: str) -> "Image":
-    """An image whose numbers are bytes: the upper ones of 16 bits."""
+    """An image of bytes: the upper ones of 16 bits."""
     if image.mode == "F":
         raise ArgumentError(f"{name}: expected 8 or 16 bits a channel, got floating point numbers; save it as a PNG")
     if not image.mode.startswith("I"):
@@ -182,18 +158,13 @@ def _scale_level(image: Any) -> None:
 
 
 def _opaque(image: "Image") -> "Image":
-    """An image over white, where something of it is transparent."""
+    """An image whose transparent parts lie over white."""
     if "transparency" not in image.info and image.mode not in ("RGBA", "LA", "PA", "RGBa", "La"):
         return image
     from PIL import Image
 
     colours = image.convert("RGBA")
     return Image.alpha_composite(Image.new("RGBA", image.size, (255, 255, 255, 255)), colours)
-
-
-def _reason(error: BaseException) -> str:
-    """What went wrong, in one short line."""
-    return " ".join(str(error).split())[:100] or type(error).__name__
 
 
 def _pillow() -> tuple[Any, Any]:

@@ -39,7 +39,7 @@ def gradients(visual: Visual, score: Score, *asked: Padded, reading: Sequence[nn
     """Return the gradients of a number of each row. Rows do not depend on each other.
 
     Args:
-        visual: images or features of a batch, one for each row: see `images_of`.
+        visual: images or features, one for each row: see `images_of`.
         score: computes the numbers by a model in evaluation mode.
         asked: questions, if it takes them.
         reading: embeddings of the words.
@@ -56,7 +56,8 @@ def gradients(visual: Visual, score: Score, *asked: Padded, reading: Sequence[nn
     vectors = list[Tensor]()
     with differentiable():
         values = visual.values.clone().requires_grad_()
-        given = visual._replace(values=values, **{n: _own(getattr(visual, n)) for n in ("boxes", "lengths")})
+        boxes, lengths = (None if part is None else part.clone() for part in visual[1:3])
+        given = visual._replace(values=values, boxes=boxes, lengths=lengths)
         own = [Padded(one.values.clone(), one.lengths.clone()) for one in asked]
         with hooked(reading, lambda module, args, output: vectors.append(output)):
             total = score(given, *own).sum()
@@ -67,10 +68,6 @@ def gradients(visual: Visual, score: Score, *asked: Padded, reading: Sequence[nn
 
 def images_of(visual: Visual, rows: Sequence[int]) -> Visual:
     """Return the image of each text of some rows. Texts of a batch may share an image.
-
-    Args:
-        visual: images or features of a batch.
-        rows: of the texts.
 
     Example:
         >>> two = Visual(torch.tensor([1.0, 2.0]).view(2, 1, 1, 1), about=torch.tensor([0, 0, 1]))
@@ -85,14 +82,9 @@ def images_of(visual: Visual, rows: Sequence[int]) -> Visual:
 
 
 def moved(model: Any, visual: Visual, score: Score, *asked: Padded) -> tuple[Tensor | None, tuple[int, int] | None]:
-    """Return the share of each cell in the gradients of a number.
+    """Return the share of each cell in the gradients of a number, `(batch, cells)`, and rows and columns of cells.
 
-    Shares are `(batch, cells)`. Rows and columns of cells follow. Both are None of regions, or without images.
-
-    Args:
-        model: in evaluation mode.
-        visual: images, one for each row.
-        score, asked: as for `gradients`.
+    Both are None of regions, or without images. Arguments are those of `gradients`.
     """
     shape = cells_of(model, visual)
     found = None if shape is None else gradients(visual, score, *asked).seen
@@ -117,7 +109,6 @@ def influence(model: Any, shown: Shown, ids: Sequence[int], shape: tuple[int, in
 
     def of_words(places: Sequence[int]) -> Tensor:
         def log_probs(copies: Visual) -> Tensor:
-            """Of the word at each place, behind a copy of the image each."""
             before, wanted = torch.tensor([BEGIN, *ids], device=device), torch.tensor([*ids, END], device=device)
             words = torch.tensor(places, device=device)
             logits = model(copies, before.expand(len(places), -1))[torch.arange(len(places), device=device), words]
@@ -132,10 +123,7 @@ def influence(model: Any, shown: Shown, ids: Sequence[int], shape: tuple[int, in
 
 
 def cells_of(model: Any, visual: Visual) -> tuple[int, int] | None:
-    """Return the rows and columns of cells of a model.
-
-    Of an ensemble they are those of the first member with an encoder. None of regions, and of models without images.
-    """
+    """Return the rows and columns of cells of a model, or of the first of an ensemble with an encoder, else None."""
     sees = (getattr(member, "image_encoder", getattr(member, "encoder", None)) for member in _members(model))
     encoder: Any = next(filter(None, sees), None)
     found: tuple[int, int] | None = None if encoder is None else encoder(visual).shape
@@ -150,7 +138,3 @@ def word_vectors(model: Any) -> list[nn.Module]:
 def _members(model: Any) -> list[Any]:
     """Return the model, the model before a writer, or those of an ensemble."""
     return [getattr(member, "answerer", member) for member in getattr(model, "members", [model])]
-
-
-def _own(part: Tensor | None) -> Tensor | None:
-    return None if part is None else part.clone()

@@ -57,8 +57,8 @@ class LabelledImages:
         """Learn labels, sizes and statistics of channels."""
         check_scaled(data, options.size)
         check_shift(options.shift, data.shape)
-        mean, std = statistics(data)
-        return cls(tuple(data.labels), data.shape, tuple(mean), tuple(std), options=options), ()
+        mean, std = statistics(lambda index: data.example("train", index).image, data.size("train"))
+        return cls(tuple(data.labels), data.shape, mean, std, options=options), ()
 
     def save(self, folder: Path) -> None:
         """Write labels.json."""

@@ -1,4 +1,4 @@
-"""What of an image decided its class: what positions attend to, and gradients by pixels and by the last features."""
+"""Maps of the evidence for a class: attention of positions, and gradients by pixels and by the last features."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ __all__ = ["LookRequest", "Maps", "attends", "draw_maps", "maps_of"]
 
 @dataclass(frozen=True, kw_only=True)
 class LookRequest:
-    """What is drawn over an image.
+    """Options of maps over an image.
 
     >>> LookRequest(by="grad-cam").label is None
     True
@@ -33,11 +33,7 @@ class LookRequest:
     """Class whose gradients are drawn. Default: the most probable one."""
 
     def check(self, model: Any, labels: tuple[str, ...]) -> None:
-        """Refuse a class that there is not, and attention of a model without.
-
-        Raises:
-            ArgumentError: naming the option.
-        """
+        """Reject an unknown class, and attention of a model without it."""
         if self.label is not None and self.label not in labels:
             raise ArgumentError(f"--label: expected one of {', '.join(labels):.200}, got {self.label}")
         if self.label is not None and self.by not in ("gradient", "grad-cam"):
@@ -47,9 +43,9 @@ class LookRequest:
 
 
 class Maps(NamedTuple):
-    """What is drawn over an image: `(panels, rows, columns)`, a caption each, and the positions that attend.
+    """Maps over an image, `(panels, rows, columns)`, with a caption each, and marked positions.
 
-    `even` is what each number would be if all were alike, 0 where they are no shares.
+    `even` is the value of each cell if all are equal, 0 if they are no shares.
     """
 
     by: str
@@ -66,29 +62,22 @@ def attends(model: Any) -> bool:
 
 
 def maps_of(model: Any, image: Tensor, ranking: Ranking, look: LookRequest) -> Maps:
-    """Return what is drawn over an image: see `LookRequest`.
-
-    Args:
-        model: a classifier, in evaluation mode.
-        image: `(1, channels, height, width)` in [0, 1].
-        ranking: what the model makes of it.
-        look: what is wanted.
-    """
+    """Return the maps of an image `(1, channels, height, width)` in [0, 1] by a classifier in evaluation mode."""
     by = look.by or ("attention" if attends(model) else "gradient")
     if by == "attention":
         return _attention(model, image)
     label = ranking.best if look.label is None else ranking.labels.index(look.label)
     asked = torch.tensor([label])
     if by == "gradient":
-        found, told = saliency(model, image, asked), "how much each pixel moves it"
+        values, told = saliency(model, image, asked), "how much each pixel moves it"
     else:
-        found, told = grad_cam(model, image, asked, model.last_layer), "where its last features speak for it"
-    scaled = divide(found, found.amax()).cpu()
+        values, told = grad_cam(model, image, asked, model.last_layer), "where its last features speak for it"
+    scaled = divide(values, values.amax()).cpu()
     return Maps(by, scaled, [ranking.labels[label]], [None], f"{told} ({by}), the most as 1")
 
 
 def draw_maps(image: Pixels, title: str, maps: Maps, folder: Path, *, json: bool) -> list[Path]:
-    """Draw what of an image decided its class, and return the files; see `saccade.look.overlays`."""
+    """Draw maps over an image, and return the files."""
     name = "image" if image.name == "-" else Path(image.name).stem
     return overlays(
         image.image,
@@ -104,20 +93,16 @@ def draw_maps(image: Pixels, title: str, maps: Maps, folder: Path, *, json: bool
 
 
 def _attention(model: Any, image: Tensor) -> Maps:
-    """What chosen positions attend to, the mean of the heads."""
+    """Attention of four positions, the mean of the heads."""
     with record(model, detach=True) as records:
         shape = model.attention_shape(image)
     weights = records[-1][1].weights
     assert weights is not None
     rows, columns = shape
     mean = weights.mean(1)[0].cpu().unflatten(1, shape)
-    places = [(row, column) for row in _thirds(rows) for column in _thirds(columns)]
+    down, across = (sorted({count // 6, count - 1 - count // 6}) for count in shape)  # in the outer thirds
+    places = [(row, column) for row in down for column in across]
     chosen = torch.stack([mean[row * columns + column] for row, column in places])
     captions = [f"row {row + 1}, column {column + 1}" for row, column in places]
     told = "what four positions attend to, in times of an even share"
     return Maps("attention", chosen * rows * columns, captions, [*places], told, even=1.0)
-
-
-def _thirds(count: int) -> list[int]:
-    """A place in the first and one in the last third of a side."""
-    return sorted({count // 6, count - 1 - count // 6})

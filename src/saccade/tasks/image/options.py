@@ -14,15 +14,6 @@ from saccade.train.options import PATH
 
 __all__ = ["LookRequest", "VisualOptions"]
 
-_LARGE = 1_000_000
-_RANGES = (
-    ("batch_size", 1, _LARGE),
-    ("vocabulary_size", 5, _LARGE),  # 4 special ids and a word
-    ("min_count", 1, _LARGE),
-    ("max_length", 1, 10_000),
-    ("shift", 0, 1000),
-)
-
 
 @dataclass(frozen=True, kw_only=True)
 class VisualOptions(SplitOptions):
@@ -64,20 +55,15 @@ class VisualOptions(SplitOptions):
 
     def __post_init__(self) -> None:
         SplitOptions.__post_init__(self)
-        in_ranges(self, _RANGES)
+        large, special = 1_000_000, 4  # ids that are no words
+        ranges = (("batch_size", 1, large), ("vocabulary_size", special + 1, large), ("min_count", 1, large))
+        in_ranges(self, (*ranges, ("max_length", 1, 10_000), ("shift", 0, 1000)))
         if self.size is not None and self.features is not None:
             raise ArgumentError(f"--size: expected none with --features, got {self.size}")
         check_size(self.size)
 
     def refuse_given(self, names: Sequence[str], expected: str) -> None:
         """Reject options without effect, unless they keep their defaults.
-
-        Args:
-            names: of the options.
-            expected: the condition of their effect.
-
-        Raises:
-            ArgumentError: naming the option.
 
         Example:
             >>> VisualOptions(least=2).refuse_given(["least"], "only with --data scenes")

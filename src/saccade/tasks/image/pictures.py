@@ -1,10 +1,10 @@
-"""Images that texts are about: found by name, decoded when they are used, of one size, kept while there is room."""
+"""Images of texts: found by name, decoded when they are used, of one size, kept while there is room."""
 
 import hashlib
 import io
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -14,23 +14,23 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from saccade.data import OBJECTS, Row, Rows
+from saccade.data import OBJECTS, Blank, Column, Layout, Row, Rows, SplitNames, load
 from saccade.data.arrow import is_arrow
 from saccade.data.columns import FILL, Listed, file_name
-from saccade.data.dataset import SPLITS, check_index, check_split, data_path
+from saccade.data.dataset import SPLITS, check_index, check_split, data_path, no_such_data
 from saccade.data.objects import array_of
 from saccade.data.rows import HELD, bytes_hash
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import Cache
-from saccade.tasks.image.dataset import HELD_OUT
+from saccade.tasks.image.dataset import HELD_OUT, refuse_size
 from saccade.tasks.image.images import SUFFIXES, encode_png, read_image
-from saccade.tasks.image.places import Images, Place, read_place
+from saccade.tasks.image.places import Images, Place
 
-__all__ = ["Gallery", "Illustrated", "Known", "Picture", "Source", "check_size", "fitted", "source_of"]
+__all__ = ["TABLES", "Gallery", "Illustrated", "Known", "Picture", "check_size", "fitted", "open_pictured", "source_of"]
 
-#: Largest default of the longer side, in pixels.
-LONGEST = 96
-
+TABLES = (".tsv", ".csv", ".jsonl", ".ndjson")
+"""Suffixes of tables of images in a folder."""
+_LONGEST = 96  # pixels of the longer side by default, at most
 _SIZES = range(8, 1025)  # pixels
 _SIDE = 2  # pixels of an array's side, at least, as of a file's
 _CACHED = 256 << 20  # bytes of decoded images that are kept
@@ -38,7 +38,7 @@ _ENDS = (".png", ".jpg", ".jpeg")  # of names that a collection lists without th
 
 T = TypeVar("T")
 Source: TypeAlias = Place | Path | memoryview | Tensor
-"""The place of an image, the bytes of its file, or itself `(channels, height, width)`, uint8."""
+"""The place of an image, the bytes of its file, or `(channels, height, width)`, uint8."""
 Known: TypeAlias = Callable[[str], bool]
 """Whether a store has features of the image of a name."""
 
@@ -60,22 +60,18 @@ class Picture:
     number: int
 
     def read(self, size: tuple[int, int] | None) -> Tensor:
-        """Return the image, RGB, of a height and width; None: its own.
-
-        Raises:
-            ArgumentError: naming it, if it cannot be read.
-        """
+        """Return the image, RGB, of a height and width; None: its own."""
         source = self.source
         if isinstance(source, Path):
             return read_image(source, str(source), channels=3, size=size)
         if isinstance(source, Place):
-            return read_image(io.BytesIO(read_place(source)), source.told, channels=3, size=size)
+            return read_image(io.BytesIO(source.read()), source.told, channels=3, size=size)
         assert source is not None, "an image of features is not read"
         data = encode_png(source) if isinstance(source, Tensor) else bytes(source)
         return read_image(io.BytesIO(data), self.name, channels=3, size=size)
 
     def __str__(self) -> str:
-        """Return the name and the size of the file, or a hash of pixels: enough to know the image again."""
+        """Return the name and the size of the file, or a hash of pixels, for fingerprints."""
         source = self.source
         if isinstance(source, Tensor):
             return hashlib.blake2b(source.contiguous().numpy().tobytes(), digest_size=8).hexdigest()
@@ -96,18 +92,8 @@ class Gallery:
         folder = path if path.is_dir() else path.parent
         self.named = data != OBJECTS and not is_arrow(path)
         self.folder = folder.parent if self.named and folder.name == "annotations" else folder
-        self.known, self.pictures = known, list[Picture]()
-        self.held = HELD_OUT if self.named else HELD
-        self._images, self._names, self._sources = (
-            Images(self.folder),
-            dict[str, Picture | None](),
-            dict[Any, Picture](),
-        )
-
-    @property
-    def blank(self) -> str:
-        """The reason for rows without an image."""
-        return "which are about images without features" if self.known else "which are about images that are not there"
+        self.known, self.pictures, self._images = known, list[Picture](), Images(self.folder)
+        self._names, self._sources = dict[str, Picture | None](), dict[Any, Picture]()
 
     def __call__(self, cell: Any) -> Picture | None:
         """Return the picture of a cell; None for a published one that is not there."""
@@ -130,30 +116,24 @@ class Gallery:
                 if self.known(full):
                     return self._add(full, None, bytes_hash(os.fsencode(full)))
                 continue
-            path = self.folder / full
-            if packed:
-                source = packed.get("file")
-            elif not published and "\0" not in full and path.is_file():
+            path, source = self.folder / full, packed.get("file")
+            if not packed and not published and "\0" not in full and path.is_file():
                 source = Place(path, "", path.stat().st_size)
-            else:
+            elif not packed:
                 source = self._images.find(full)
             if source is not None:
                 return self._add(name, source, bytes_hash(os.fsencode(name)))
+        archive = None if self.known else self._images.packed()
+        way_out = f"; {archive} is not looked into: unpack it, or make a .tar of it" if archive else ""
         if not published:
             wanted = "features of it in the store" if self.known else "an image"
-            raise ValueError(f"expected {wanted}, found none: {name}{self._packed}")
+            raise ValueError(f"expected {wanted}, found none: {name}{way_out}")
         if not self.known and not self._images.all():
-            raise ValueError(f"expected images in or below {self.folder}, found none{self._packed}")
+            raise ValueError(f"expected images in or below {self.folder}, found none{way_out}")
         return None
 
-    @cached_property
-    def _packed(self) -> str:
-        """The way out if images may be in an archive that cannot be read by parts."""
-        path = None if self.known else self._images.packed()
-        return "" if path is None else f"; {path} is not looked into: unpack it, or make a .tar of it"
-
     def _add(self, name: str, source: Source | None, key: Any) -> Picture:
-        number, place = len(self.pictures), name if source is None else _place(source, name)
+        number, place = len(self.pictures), name if source is None else _identity(source, name)
         picture = Picture(name or f"image {number + 1}", source, key, number)
         if self._sources.setdefault(place, picture) is picture:
             self.pictures.append(picture)
@@ -161,16 +141,13 @@ class Gallery:
 
 
 class Illustrated(Generic[T]):
-    """Texts about images in three splits.
+    """Texts about images in three splits, each with examples.
 
     Args:
         pictures: all images, by their numbers.
         size: height and width of all images, to which they are scaled and cut; None: there are features of them.
         splits: the number of its image, and the text, of each example.
         note: facts on the data for the user, "" if there are none.
-
-    Raises:
-        ArgumentError: if a split has no examples.
     """
 
     def __init__(
@@ -233,9 +210,69 @@ class Illustrated(Generic[T]):
         return self.splits[split][index]
 
 
-def key_of(row: Row) -> Any:
-    """Return the value whose hash decides the split of a row with an `image`."""
-    return row["image"].key
+def open_pictured(
+    data: str,
+    builtin: Collection[str],
+    size: int | None,
+    objects: Any,
+    names: SplitNames | None,
+    known: Known | None,
+    *,
+    columns: Sequence[Column],
+    layouts: Sequence[Layout],
+    what: str,
+    holds: str,
+) -> tuple[Rows[Row], Gallery] | None:
+    """Return rows of texts with an `image`, a `Picture`, and the gallery of all images; None of built-in scenes.
+
+    Args:
+        data: a name of built-in data, a path, or "objects".
+        builtin: names of built-in data.
+        size: pixels to which images are scaled.
+        objects: Python objects.
+        names: the names of splits.
+        known: whether a store has features of the image of a name.
+        columns: the columns beside the image.
+        layouts: published layouts.
+        what: the texts, in messages.
+        holds: content of a folder of such data, in messages.
+
+    Raises:
+        ArgumentError: if there are no such data, something is wrong with them, or an argument has no effect on them.
+        OSError: if a file cannot be read.
+    """
+    names = names or SplitNames()
+    if known:
+        refuse_features(data, builtin)
+    if data in builtin:
+        names.refuse(data)
+        refuse_size(data, size)
+        return None
+    check_size(size)
+    gallery = Gallery(data, known)
+    why = "which are about images without features" if known else "which are about images that are not there"
+    rows = load(
+        data,
+        [Column("image", ("image", "img", "path"), gallery, what="an image"), *columns],
+        names,
+        objects,
+        first=layouts,
+        blank=Blank(lambda row: row["image"] is None, f"{what}, {why}", whole=False),
+        what=what,
+        key=lambda row: row["image"].key,
+        ends=TABLES,
+        whole=[what],
+        held=HELD_OUT if gallery.named else HELD,
+    )
+    if rows is None:
+        raise no_such_data(data, builtin, holds=holds)
+    return rows, gallery
+
+
+def refuse_features(data: str, builtin: Collection[str]) -> None:
+    """Reject features of images without a file's name, such as built-in ones, tables of Arrow and Python objects."""
+    if data in (OBJECTS, *builtin) or is_arrow(Path(data)):
+        raise ArgumentError(f"--features: expected none for {data}, whose images have no file's name; leave it out")
 
 
 def fitted(rows: Rows[Row], gallery: Gallery, size: int | None) -> tuple[int, int] | None:
@@ -245,40 +282,33 @@ def fitted(rows: Rows[Row], gallery: Gallery, size: int | None) -> tuple[int, in
         rows: with an `image` each.
         gallery: of the rows.
         size: pixels of the longer side; None: those of the first image, at most 96.
-
-    Raises:
-        ArgumentError: if the size is none, or the first image cannot be read.
     """
     if gallery.known:
         return None
-    check_size(size)
     first = gallery.pictures[0] if gallery.named else rows.splits["train"][0]["image"]
     height, width = first.read(None).shape[1:]
-    longest = min(max(height, width), LONGEST) if size is None else size
+    longest = min(max(height, width), _LONGEST) if size is None else size
     share = longest / max(height, width)
     return max(_SIZES[0], round(height * share)), max(_SIZES[0], round(width * share))
 
 
 def check_size(size: int | None) -> None:
-    """Reject a number that is no size of images.
-
-    Raises:
-        ArgumentError: if it is none.
-    """
+    """Reject a number that is no size of images."""
     if size is not None and size not in _SIZES:
         raise ArgumentError(f"--size: expected pixels from {_SIZES[0]} to {_SIZES[-1]}, got {size}")
 
 
 def source_of(image: Any, folder: Path) -> Path | memoryview | Tensor:
-    """Return the place of an image that a cell holds, or itself.
+    """Return the path of an image in a cell, its bytes, or `(channels, height, width)`, uint8.
 
     Args:
-        image: an array or tensor of one or three channels, uint8 or floats in [0, 1]; an image of Pillow; a path; the
-            bytes of a file; or a mapping with `bytes` or `path`, as `datasets` leaves images packed.
-        folder: from which on paths are seen.
+        image: an array or tensor `(height, width)`, `(height, width, channels)` or `(channels, height, width)` of 1 or
+            3 channels, uint8 or floats in [0, 1]; an image of Pillow; a path; the bytes of a file; or a mapping
+            with `bytes` or `path`, as `datasets` has packed images.
+        folder: of relative paths.
 
     Raises:
-        ValueError: if it is none, or there is no such file.
+        ValueError: if it is no image, or there is no such file.
     """
     if isinstance(image, Mapping):
         image = image.get("path") if image.get("bytes") is None else image["bytes"]
@@ -312,8 +342,8 @@ def _channels_first(image: np.ndarray) -> np.ndarray:
     return np.require(image, np.uint8, ["C", "W"])
 
 
-def _place(source: Source, name: str) -> object:
-    """A value that is the same for the same image, whatever its name."""
+def _identity(source: Source, name: str) -> object:
+    """A value that is equal for the same image, whatever its name."""
     if isinstance(source, Tensor):
         return tuple(source.shape), source.numpy().tobytes()
     if isinstance(source, memoryview):
@@ -324,5 +354,4 @@ def _place(source: Source, name: str) -> object:
 
 @lru_cache(1000)
 def _real(folder: Path) -> str:
-    """A folder without links; many images ask for it."""
     return os.path.realpath(folder)

@@ -3,26 +3,29 @@
 An archive is indexed once, and is not unpacked to the disk.
 """
 
+import os
 import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, Generic, NamedTuple, TypeAlias, TypeVar
 
 from saccade.data.archives import DAMAGE, damaged
 from saccade.data.dataset import inventory
 from saccade.data.folders import files_below
 from saccade.errors import ArgumentError
 from saccade.tasks.image.images import SUFFIXES
-from saccade.tasks.pinned import State, check_unchanged, state_of
 
-__all__ = ["Images", "Place", "fits", "read_place"]
+__all__ = ["ByPath", "Images", "Place", "State", "read_part", "state_of"]
 
 _PACKED = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")  # archives whose middle cannot be reached without their beginning
 _LARGEST = 256 << 20  # bytes of one image
+State: TypeAlias = tuple[int, int]
+"""Bytes of a file, and the nanosecond in which it was written last."""
+T = TypeVar("T")
 
 
 class Place(NamedTuple):
@@ -43,20 +46,65 @@ class Place(NamedTuple):
     member: str
     size: int
     start: int = 0
-    state: State | None = None
+    state: State = (0, 0)
 
     @property
     def told(self) -> str:
         """Name in messages."""
         return f"{self.path}: {self.member}" if self.member else str(self.path)
 
+    def read(self) -> bytes:
+        """Return the bytes, or raise an `ArgumentError` if the image is missing, damaged or changed."""
+        if self.size > _LARGEST:
+            wanted = f"expected an image of at most {_LARGEST >> 20} MiB, got more; scale it down"
+            raise ArgumentError(f"{self.told}: {wanted}")
+        try:
+            if not self.member:
+                return self.path.read_bytes()
+            if not zipfile.is_zipfile(self.path):
+                return read_part(self.path, self.start, self.size, self.state)
+            with self.path.open("rb") as file:
+                _check_unchanged(file, self.path, self.state)
+                return _zip(self.path, self.state).read(self.member)
+        except OSError as error:
+            raise ArgumentError(f"{self.told}: expected an image that can be read, got {error.strerror}") from error
+        except (zlib.error, zipfile.BadZipFile, KeyError) as error:
+            raise ArgumentError(f"{self.told}: expected a whole image, got a damaged one ({error})") from error
 
-class Images:
-    """The images below a folder, which is searched when it is first asked for one.
+
+class ByPath(Generic[T]):
+    """Values by the paths of files.
 
     Args:
-        folder: with images anywhere below it, as files or in archives (.tar, .zip); what begins with a dot is no part.
-            An archive alone is as good.
+        items: a path, and its value.
+
+    Example:
+        >>> files = ByPath([("images/a.jpg", 1), ("b.jpg", 2), ("more/b.jpg", 3)])
+        >>> [files.find(name) for name in ("a.jpg", "b.jpg", "my/images/a.jpg", "my/a.jpg")]
+        [[1], [2], [1], []]
+    """
+
+    def __init__(self, items: Iterable[tuple[str, T]]) -> None:
+        self.items = list(items)
+        self._whole, self._ends = dict[str, list[T]](), dict[str, list[tuple[str, T]]]()
+        for path, value in self.items:
+            self._whole.setdefault(path, []).append(value)
+            self._ends.setdefault(path.rpartition("/")[2], []).append((path, value))
+
+    def find(self, name: str) -> list[T]:
+        """Return the values of a path, or else of paths that end in the name or are its end."""
+        ends = self._ends.get(name.rpartition("/")[2], ())
+        return self._whole.get(name) or [
+            value for path, value in ends if path.endswith(f"/{name}") or name.endswith(f"/{path}")
+        ]
+
+
+class Images:
+    """The images below a folder, which is searched when the first one is needed.
+
+    Args:
+        folder: with images anywhere below it, as files or in archives (.tar, .zip), or an archive. Hidden files are
+            left out.
 
     Example:
         >>> import tempfile
@@ -73,21 +121,15 @@ class Images:
         self.folder = folder
 
     def find(self, name: str) -> Place | None:
-        """Return the image of that name: by its path below the folder or an archive, or the end of that path.
+        """Return the image of a name, such as "a.jpg" or "val2014/a.jpg".
 
-        Args:
-            name: such as "a.jpg", "val2014/a.jpg", or with more folders than there are.
-
-        Returns:
-            Where it is; None if there is none. A whole path counts before the end of one, a file before an archive.
+        A whole path goes before the end of one, and a file before an archive.
 
         Raises:
             ArgumentError: if the name fits several, or an archive is damaged.
-            OSError: if something cannot be read.
+            OSError: if a file cannot be read.
         """
-        found = self._whole.get(name)
-        if found is None:
-            found = [place for path, place in self._named.get(name.rpartition("/")[2], ()) if fits(path, name)]
+        found = self._index.find(name)
         best = [place for place in found if not place.member] or found
         if len(best) > 1:
             got = inventory(place.told for place in best)
@@ -95,120 +137,81 @@ class Images:
         return best[0] if best else None
 
     def all(self) -> list[tuple[str, Place]]:
-        """Return all images, each with its path below the folder or in an archive, by these paths.
-
-        Raises:
-            ArgumentError: if an archive is damaged.
-            OSError: if something cannot be read.
-        """
-        return sorted(one for places in self._named.values() for one in places)
+        """Return all images with their paths below the folder or in an archive, in the order of these."""
+        return sorted(self._index.items)
 
     def packed(self) -> Path | None:
-        """Return an archive below the folder that cannot be read, None if there is none."""
+        """Return an archive below the folder that cannot be read by parts, None if there is none."""
         return next((path for path in _files(self.folder) if path.name.lower().endswith(_PACKED)), None)
 
     @cached_property
-    def _whole(self) -> dict[str, list[Place]]:
-        """All images by their paths: one that is named in full is found without a look at others."""
-        whole: dict[str, list[Place]] = {}
-        for path, place in (one for places in self._named.values() for one in places):
-            whole.setdefault(path, []).append(place)
-        return whole
-
-    @cached_property
-    def _named(self) -> dict[str, list[tuple[str, Place]]]:
-        """All images by the last part of their names, each with its path."""
-        named: dict[str, list[tuple[str, Place]]] = {}
-        for path in _files(self.folder):
-            for name, place in _inside(path, self.folder):
-                named.setdefault(name.rpartition("/")[2], []).append((name, place))
-        return named
+    def _index(self) -> ByPath[Place]:
+        return ByPath(item for path in _files(self.folder) for item in _inside(path, self.folder))
 
 
-def read_place(place: Place) -> bytes:
-    """Return the bytes of an image.
+def state_of(file: BinaryIO) -> State:
+    """Return the state of a file, which changes if somebody writes to it.
 
-    Raises:
-        ArgumentError: naming it, if it is missing, damaged or changed.
+    >>> from tempfile import TemporaryFile
+    >>> with TemporaryFile() as file:
+    ...     state_of(file)[0]
+    0
     """
-    if place.size > _LARGEST:
-        raise ArgumentError(f"{place.told}: expected an image of at most {_LARGEST >> 20} MiB, got more; scale it down")
-    try:
-        with place.path.open("rb") as file:
-            if not place.member:
-                return file.read(_LARGEST + 1)
-            if place.state is not None:
-                check_unchanged(file, place.state, place.path)
-            if zipfile.is_zipfile(file):
-                return _zip(place.path, place.state).read(place.member)
-            file.seek(place.start)
-            data = file.read(place.size)
-    except OSError as error:
-        raise ArgumentError(f"{place.told}: expected an image that can be read, got {error.strerror}") from error
-    except (zlib.error, zipfile.BadZipFile, KeyError) as error:
-        raise ArgumentError(f"{place.told}: expected a whole image, got a damaged one ({error})") from error
-    if len(data) != place.size:
-        raise ArgumentError(f"{place.told}: expected {place.size} bytes, got {len(data)}: the archive is cut short")
+    status = os.fstat(file.fileno())
+    return status.st_size, status.st_mtime_ns
+
+
+def read_part(path: Path, start: int, size: int, state: State) -> bytes:
+    """Return bytes of a file, or raise an `ArgumentError` if it has another state than before."""
+    with path.open("rb") as file:
+        file.seek(start)
+        data = file.read(size)
+        _check_unchanged(file, path, state)
     return data
 
 
+def _check_unchanged(file: BinaryIO, path: Path, state: State) -> None:
+    if state_of(file) != state:
+        raise ArgumentError(f"{path}: expected what it held at first, got a changed file; start again")
+
+
 @lru_cache(4)
-def _zip(path: Path, state: State | None) -> zipfile.ZipFile:
+def _zip(path: Path, state: State) -> zipfile.ZipFile:
     """An open zip, whose index takes a while to read."""
     return zipfile.ZipFile(path)
 
 
-def fits(path: str, name: str) -> bool:
-    """Return whether one of two paths is the end of the other.
-
-    >>> fits("images/a.jpg", "a.jpg"), fits("a.jpg", "images/a.jpg"), fits("images/aa.jpg", "a.jpg")
-    (True, True, False)
-    """
-    return path == name or path.endswith(f"/{name}") or name.endswith(f"/{path}")
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    """The files below a folder by their names, those that links lead to with them."""
-    if folder.is_file():
-        yield folder
-    elif folder.is_dir():
-        yield from files_below(folder)
+def _files(folder: Path) -> Iterable[Path]:
+    return [folder] if folder.is_file() else files_below(folder) if folder.is_dir() else ()
 
 
 def _inside(path: Path, folder: Path) -> Iterator[tuple[str, Place]]:
     """The image that a file is, or those in an archive, each with its path below the folder or in the archive."""
     name = path.name.lower()
-    if not path.is_file():  # a pipe, say, or a link to what is gone
+    if not path.is_file():  # for example a pipe or a broken link
         return
     if name.endswith(SUFFIXES):
         yield path.relative_to(folder).as_posix(), Place(path, "", path.stat().st_size)
     elif name.endswith((".tar", ".zip")):
-        for place in _in_tar(path) if name.endswith(".tar") else _in_zip(path):
+        with path.open("rb") as file:
+            state = state_of(file)
+        for place in _in_tar(path, state) if name.endswith(".tar") else _in_zip(path, state):
             yield place.member.removeprefix("./"), place
 
 
-def _in_tar(path: Path) -> Iterator[Place]:
-    state, known, names = state_of(path), dict[str, tarfile.TarInfo](), set[str]()
+def _in_tar(path: Path, state: State) -> Iterator[Place]:
     try:
         with tarfile.open(path, "r:") as members:
-            for member in members:
-                if member.islnk():  # a hard link to an earlier file
-                    file = known.get(member.linkname) or members.getmember(member.linkname)
-                elif member.isreg() and not member.issparse():
-                    file = known[member.name] = member
-                else:
-                    continue
-                if file.offset_data + file.size > state[0]:
-                    raise tarfile.ReadError(f"{member.name} is cut short")
-                if _is_image(member.name) and member.name not in names:
-                    names.add(member.name)
-                    yield Place(path, member.name, file.size, file.offset_data, state)
+            files = {one.name: one for one in members if one.isreg() and not one.issparse() and _is_image(one.name)}
     except DAMAGE as error:
         raise damaged(path, error) from error
+    for name, member in files.items():
+        if member.offset_data + member.size > state[0]:
+            raise damaged(path, tarfile.ReadError(f"{name} is cut short"))
+        yield Place(path, name, member.size, member.offset_data, state)
 
 
-def _in_zip(path: Path) -> Iterator[Place]:
-    state = state_of(path)
+def _in_zip(path: Path, state: State) -> Iterator[Place]:
     try:
         members = _zip(path, state).infolist()
     except (zipfile.BadZipFile, EOFError, struct.error) as error:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from saccade.errors import ShapeError
 from saccade.tasks.groups import means
 
 __all__ = ["Pointed", "Pointing", "metrics_of", "pointed"]
@@ -27,7 +26,7 @@ class Pointed(NamedTuple):
 
 
 def pointed(weights: Tensor, boxes: Sequence[Sequence[float]], size: tuple[int, int]) -> Pointed:
-    r"""Judge weights by boxes: the largest weight, and the share in boxes.
+    r"""Judge weights `(rows, columns)` by boxes: the largest weight, and the share in boxes.
 
     .. math::
         \text{hit} = \big[m_{\arg\max_i w_i} \in \textstyle\bigcup B\big] \qquad
@@ -36,12 +35,9 @@ def pointed(weights: Tensor, boxes: Sequence[Sequence[float]], size: tuple[int, 
     where \(m_i\) is the middle of cell i. The first of several largest weights counts. Weights of 0 point at nothing.
 
     Args:
-        weights: of cells `(rows, columns)`, at least 0.
+        weights: of cells, at least 0.
         boxes: left, top, right and bottom in pixels, the last two exclusive.
         size: height and width of the image in pixels.
-
-    Raises:
-        ShapeError: if weights are no map.
 
     Example:
         >>> pointed(torch.tensor([[0.75, 0.25], [0.0, 0.0]]), [(0, 0, 6, 6)], (16, 16))
@@ -51,28 +47,24 @@ def pointed(weights: Tensor, boxes: Sequence[Sequence[float]], size: tuple[int, 
         Zhang et al. 2016, "Top-down Neural Attention by Excitation Backprop", section 4.1, the pointing game
         (https://arxiv.org/abs/1608.00507), with a thing's box and no tolerance around it.
     """
-    if weights.ndim != 2 or not weights.numel():
-        raise ShapeError(f"weights: expected shape (rows, columns), got {tuple(weights.shape)}")
-    return _pointed(weights, _inside(weights.shape, boxes, size))
+    [point] = _points(weights[None], boxes, size)
+    return point
 
 
-def _inside(shape: Sequence[int], boxes: Sequence[Sequence[float]], size: tuple[int, int]) -> Tensor:
-    """Cells of a map `(rows, columns)` with their middle in a box."""
-    rows, columns = shape
+def _points(maps: Tensor, boxes: Sequence[Sequence[float]], size: tuple[int, int]) -> list[Pointed]:
+    """Judge each of several maps."""
+    rows, columns = maps.shape[1:]
     y = (torch.arange(rows, dtype=torch.float64) + 0.5) * size[0] / rows
     x = (torch.arange(columns, dtype=torch.float64) + 0.5) * size[1] / columns
     inside = torch.zeros(rows, columns, dtype=torch.bool)
     for left, top, right, bottom in boxes:
         inside |= ((y >= top) & (y < bottom))[:, None] & ((x >= left) & (x < right))
-    return inside
-
-
-def _pointed(weights: Tensor, inside: Tensor) -> Pointed:
-    values = weights.detach().to("cpu", torch.float64)
-    total = float(values.sum())
-    if total <= 0:
-        return Pointed(False, 0.0)
-    return Pointed(bool(inside.flatten()[values.argmax()]), float((values * inside).sum()) / total)
+    points = []
+    for values in maps.detach().to("cpu", torch.float64):
+        total = float(values.sum())
+        hit, weight = bool(inside.flatten()[values.argmax()]), float((values * inside).sum())
+        points.append(Pointed(hit, weight / total) if total > 0 else Pointed(False, 0.0))
+    return points
 
 
 class Pointing(NamedTuple):
@@ -94,8 +86,7 @@ class Pointing(NamedTuple):
 
         `size` is the height and width of the image. Reads without weight, such as those at padding, do not count.
         """
-        inside = _inside(weights.shape[1:], boxes, size)
-        reads = [_pointed(read, inside) for read in weights if bool(read.any())] or [Pointed(False, 0.0)]
+        reads = _points(weights[weights.flatten(1).any(1)], boxes, size) or [Pointed(False, 0.0)]
         return cls(group, [read.hit for read in reads], [read.share for read in reads])
 
 

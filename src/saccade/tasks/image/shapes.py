@@ -1,11 +1,11 @@
-"""The built-in images: two coloured shapes in corners that lie far apart, to be compared.
+"""Built-in images: two coloured shapes in opposite corners, whose label compares them.
 
     same          both have one shape and one colour
     same shape    one shape in two colours
     same colour   two shapes in one colour
     different     neither
 
-Grey shapes lie about that mean nothing. No part of an image tells what it is: one has to look at both corners.
+Grey shapes between them mean nothing. No part of an image tells its label: a model has to look at both corners.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,6 @@ SIDE = 32  # pixels of height and width
 HELD_OUT = 2000  # images of validation, and of test
 LABELS = ("different", "same", "same colour", "same shape")
 
-#: The shapes, seven by seven.
 GLYPHS = {
     "disc": "..###.. .#####. ####### ####### ####### .#####. ..###..",
     "frame": "####### ####### ##...## ##...## ##...## ####### #######",
@@ -35,7 +34,6 @@ GLYPHS = {
     "triangle": "...#... ...#... ..###.. ..###.. .#####. .#####. #######",
     "hourglass": "####### .#####. ..###.. ...#... ..###.. .#####. #######",
 }
-#: Their colours, of which light takes up to a third away.
 COLOURS = {
     "red": (255, 60, 60),
     "green": (60, 220, 60),
@@ -52,10 +50,9 @@ _NOISE = 24  # levels of grey behind the shapes
 
 
 class Shapes(Generated[Example]):
-    """Endless images to train on, and 2,000 each of validation and test; each is a function of its split and index.
+    """Endless images to train on, and 2,000 each of validation and test.
 
-    Two shapes of one of six forms and colours lie in opposite corners, within five pixels of them; up to five grey ones
-    lie anywhere, below them.
+    Two shapes of six forms and colours lie within five pixels of opposite corners, above up to five grey ones anywhere.
 
     Example:
         >>> data = Shapes()
@@ -84,7 +81,6 @@ class Shapes(Generated[Example]):
 
 
 def _drawn(label: str, numbers: Iterator[float], draws: torch.Generator) -> Tensor:
-    """An image of a label."""
     canvas = torch.randint(0, _NOISE, (3, SIDE, SIDE), generator=draws, dtype=torch.uint8)
     pixels = canvas.numpy()
     for _ in range(int(next(numbers) * (_DISTRACTORS + 1))):
@@ -106,7 +102,6 @@ def _drawn(label: str, numbers: Iterator[float], draws: torch.Generator) -> Tens
 
 
 def _another(number: int, count: int, draw: float) -> int:
-    """One of the others, each as likely."""
     return (number + 1 + int(draw * (count - 1))) % count
 
 

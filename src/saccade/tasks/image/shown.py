@@ -9,7 +9,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from saccade._definitions.numerics import divide
-from saccade.errors import ShapeError
 from saccade.look._overlays import Box
 from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.image.images import image_of
@@ -51,16 +50,7 @@ def shown(store: FeatureStore | None, example: Any) -> Shown:
 
 
 def featured(store: FeatureStore, name: str, number: int = 1) -> Shown:
-    """Return the features of an image, with its picture if there is a file.
-
-    Args:
-        store: of the features.
-        name: of the image.
-        number: of the line of input.
-
-    Raises:
-        ArgumentError: if there are no features, or the file is no image.
-    """
+    """Return the features of an image by its name, with its picture if there is a file."""
     picture = image_of(name, 3, _DRAWN).image if Path(name).is_file() else None
     return Shown(name, store.get(name), picture, number)
 
@@ -73,10 +63,7 @@ def maps_of(shown: Shown, weights: Tensor, shape: tuple[int, int] | None) -> Ten
     Args:
         shown: the image, with boxes if its parts are regions.
         weights: `(rows, n)`.
-        shape: rows and columns of cells, or None of regions.
-
-    Returns:
-        `(rows, *shape)`; of regions `(rows, 64, 64)`.
+        shape: rows and columns of cells, or None of regions, whose maps are `(rows, 64, 64)`.
 
     Example:
         >>> regions = Features(torch.zeros(2, 5), torch.tensor([[0.0, 0.0, 0.5, 1.0], [0.0, 0.0, 1.0, 1.0]]))
@@ -95,14 +82,9 @@ def maps_of(shown: Shown, weights: Tensor, shape: tuple[int, int] | None) -> Ten
 
 
 def parts_read(shown: Shown, weights: Tensor, shape: tuple[int, int] | None) -> list[Box | None] | None:
-    """Return the box of the only part with weight in each row.
+    """Return the box of the only part with weight in each row, None of rows with several parts.
 
-    Rows with several parts have None. Without a row of a single part the result is None.
-
-    Args:
-        shown: the image, with boxes if its parts are regions.
-        weights: `(rows, n)`.
-        shape: rows and columns of cells, or None of regions.
+    Without a row of a single part the result is None. Arguments are those of `maps_of`.
 
     Example:
         >>> shown = Shown("a.png", torch.zeros(3, 8, 8, dtype=torch.uint8))
@@ -114,16 +96,13 @@ def parts_read(shown: Shown, weights: Tensor, shape: tuple[int, int] | None) -> 
         return None
     if shape is None:
         assert isinstance(shown.seen, Features), "without cells there are regions"
-        boxes = [_box(*box) for box in shown.seen.boxes.clamp(0, 1).tolist()]
+        boxes = shown.seen.boxes.clamp(0, 1).tolist()
     else:
         rows, columns = shape
         places = itertools.product(range(rows), range(columns))
-        boxes = [_box(x / columns, y / rows, (x + 1) / columns, (y + 1) / rows) for y, x in places]
-    return [boxes[int(row.argmax())] if single else None for row, single in zip(weights, hard.tolist(), strict=True)]
-
-
-def _box(left: float, top: float, right: float, bottom: float) -> Box:
-    return left, top, right, bottom
+        boxes = [(x / columns, y / rows, (x + 1) / columns, (y + 1) / rows) for y, x in places]
+    singles = zip(weights, hard.tolist(), strict=True)
+    return [tuple(boxes[int(row.argmax())]) if single else None for row, single in singles]
 
 
 def shares(grads: Tensor, shape: tuple[int, int] | None) -> Tensor:
@@ -142,9 +121,6 @@ def shares(grads: Tensor, shape: tuple[int, int] | None) -> Tensor:
     Returns:
         `(rows, n)`, row by row of cells. All gradients of 0 give 0.
 
-    Raises:
-        ShapeError: if gradients by pixels have no cells.
-
     Source:
         Simonyan, Vedaldi, Zisserman 2014, "Deep Inside Convolutional Networks", section 3
         (https://arxiv.org/abs/1312.6034), for one class.
@@ -154,8 +130,7 @@ def shares(grads: Tensor, shape: tuple[int, int] | None) -> Tensor:
         tensor([[0.5000, 0.5000]])
     """
     if grads.ndim == 4:
-        if shape is None:
-            raise ShapeError("shape: expected rows and columns of cells for gradients by pixels, got None")
+        assert shape is not None, "gradients by pixels have cells"
         sums = F.adaptive_avg_pool2d(grads.norm(dim=1), shape).flatten(1)
     else:
         sums = grads.norm(dim=-1)

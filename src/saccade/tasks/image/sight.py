@@ -17,7 +17,7 @@ from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.saved import whole_number
 from saccade.train.task import Suited, recipe
 
-__all__ = ["Sight", "suited", "suited_to_features", "visual"]
+__all__ = ["Sight", "suited", "visual"]
 
 _OF_IMAGES = ("widths", "blocks", "stem", "stem_stride", "shift", "flip")  # options of encoders and of random changes
 
@@ -51,16 +51,14 @@ class Sight:
 
     @classmethod
     def learn(cls, corpus: Any, store: FeatureStore | None = None) -> "Sight":
-        """Learn sizes of features if there is a store, else sizes and channels of images.
-
-        Args:
-            corpus: texts about images, whose examples have an `image`.
-            store: of features.
-        """
+        """Learn sizes of features if there is a store, else sizes and channels of the images of a corpus."""
         if store is not None:
             return cls(dim=store.dim, grid=store.shape)
-        mean, std = statistics(_Images(corpus))
-        return cls(corpus.shape, tuple(mean), tuple(std))
+
+        def image(number: int) -> Tensor:
+            return corpus.example("train", corpus.about("train", number)[0]).image  # type: ignore[no-any-return]
+
+        return cls(corpus.shape, *statistics(image, corpus.images("train")))
 
     def encoder(self, options: Any) -> nn.Module:
         """Return a new encoder by `saccade.models.image_encoder.Options`."""
@@ -72,15 +70,14 @@ class Sight:
     def check(self, store: FeatureStore) -> None:
         """Reject a store of other features by an `ArgumentError`."""
         if (store.dim, store.shape) != (self.dim, self.grid):
-            expected, got = _described(self.dim, self.grid), _described(store.dim, store.shape)
+            expected, got = (
+                f"{'regions' if grid is None else f'maps of {grid[0]} × {grid[1]} cells'} of {dim} numbers"
+                for dim, grid in ((self.dim, self.grid), (store.dim, store.shape))
+            )
             raise ArgumentError(f"--features: expected {expected}, as the run has them, got {got} in {store.folder}")
 
     def open_store(self, folder: Path, options: Any) -> FeatureStore | None:
-        """Return the store of features of a run, or None if it reads images.
-
-        Raises:
-            ArgumentError: naming the run, if the features are missing or others.
-        """
+        """Return the store of features of a run, or None if it reads images."""
         try:
             store: FeatureStore | None = options.open_features()
             if store is not None:
@@ -110,30 +107,15 @@ class Sight:
     @classmethod
     def restore(cls, content: Mapping[str, Any]) -> "Sight":
         """Read it, or raise `KeyError`, `TypeError` or `ValueError` if it is damaged."""
+        names = ("grid",) if "dim" in content else ("shape",)
+        sizes = [content[name] for name in names if content[name] is not None]
+        if any(not isinstance(size, list) or len(size) != (2 if "dim" in content else 3) for size in sizes):
+            raise ValueError(f"expected sizes, got {sizes!r:.60}")
+        whole = [whole_number({"size": number}, "size") for size in sizes for number in size]
         if "dim" in content:
-            grid = content["grid"]
-            rows = None if grid is None else _whole(grid, 2)
-            return cls(dim=whole_number(content, "dim"), grid=None if rows is None else (rows[0], rows[1]))
-        channels, height, width = _whole(content["shape"], 3)
+            return cls(dim=whole_number(content, "dim"), grid=(whole[0], whole[1]) if whole else None)
         mean, std = (tuple(map(float, content[name])) for name in ("mean", "std"))
-        return cls((channels, height, width), mean, std)
-
-
-@dataclass(frozen=True)
-class _Images:
-    """The images of a data set of texts about them, each once."""
-
-    corpus: Any
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        return self.corpus.shape  # type: ignore[no-any-return]
-
-    def size(self, split: str) -> int | None:
-        return self.corpus.images(split)  # type: ignore[no-any-return]
-
-    def example(self, split: str, index: int) -> Any:
-        return self.corpus.example(split, self.corpus.about(split, index)[0])
+        return cls((whole[0], whole[1], whole[2]), mean, std)
 
 
 def visual(
@@ -160,43 +142,20 @@ def visual(
     return Visual(values, boxes, torch.tensor([len(item.values) for item in features]))
 
 
-def suited_to_features(recipe: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a recipe without options of images if features take their place.
-
-    Args:
-        recipe: defaults by their names.
-        given: options of the user by their names. --shift 0 and --no-flip are true of features too.
+def suited(task: Any, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
+    """Return the recipe of data that are not built in, without options of images if features take their place.
 
     Raises:
-        ArgumentError: naming an option that has no effect on features.
-
-    Example:
-        >>> suited_to_features({"widths": "32,64", "shift": 2, "dropout": 0.1}, {"features": "store"})
-        {'dropout': 0.1}
+        ArgumentError: naming an option of the user without effect on features. --shift 0 and --no-flip have none.
     """
+    usual = recipe(task, model, given["data"])
     if given.get("features") is None:
-        return dict(recipe)
+        return Suited(usual, data=objects)
+    still = ("shift", "flip")
     for name in _OF_IMAGES:
-        kept = name in ("shift", "flip") and not given.get(name)
-        if name in given and not kept:
+        if given.get(name) or (name in given and name not in still):
             expected = f"expected none with --features, which are taken as they are, got {given[name]}; leave it out"
             raise ArgumentError(f"--{name.replace('_', '-')}: {expected}")
-    return {name: value for name, value in recipe.items() if name not in _OF_IMAGES}
-
-
-def suited(task: Any, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
-    """Return the recipe of files. Features are neither mirrored nor shifted."""
-    usual = suited_to_features(recipe(task, model, given["data"]), given)
-    still = {} if given.get("features") is None else {"flip": False, "shift": 0}
+    usual = {name: value for name, value in usual.items() if name not in _OF_IMAGES}
     names = {field.name for field in fields(task.Options)}
-    return Suited({**usual, **{name: value for name, value in still.items() if name in names}}, data=objects)
-
-
-def _described(dim: int | None, grid: tuple[int, int] | None) -> str:
-    return f"{'regions' if grid is None else f'maps of {grid[0]} × {grid[1]} cells'} of {dim} numbers"
-
-
-def _whole(numbers: Any, count: int) -> list[int]:
-    if not isinstance(numbers, list) or len(numbers) != count:
-        raise ValueError(f"expected {count} numbers, got {numbers!r:.60}")
-    return [whole_number({"size": number}, "size") for number in numbers]
+    return Suited({**usual, **{name: 0 if name == "shift" else False for name in still if name in names}}, data=objects)

@@ -3,54 +3,45 @@
 import io
 import math
 import os
-from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
-from saccade.data import OBJECTS, Column, Row, Rows, Table, load
+from saccade.data import OBJECTS, Column, Table, load
 from saccade.data.archives import is_archive
 from saccade.data.arrow import is_arrow
 from saccade.data.cleaning import composed
 from saccade.data.columns import FILL, is_empty
 from saccade.data.conversions import converted
-from saccade.data.dataset import SPLITS, data_path, inventory
+from saccade.data.dataset import data_path, inventory
 from saccade.data.layouts.cifar import cifar
 from saccade.data.layouts.class_folders import class_folders, labelled_files
 from saccade.data.layouts.idx import idx
 from saccade.data.rows import HELD, bytes_hash
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.image.dataset import HELD_OUT, Bytes, Dataset, InMemory, Part
+from saccade.tasks.image.dataset import HELD_OUT, Dataset, ImageRows
 from saccade.tasks.image.images import LARGEST, SUFFIXES, read_image
-from saccade.tasks.image.pictures import source_of
+from saccade.tasks.image.pictures import TABLES, source_of
 
-__all__ = ["TABLES", "open_files", "refuse_features"]
+__all__ = ["open_files"]
 
-#: The ends of the names of tables of images in a folder.
-TABLES = (".tsv", ".csv", ".jsonl", ".ndjson")
 _MOST_BYTES = 1 << 30  # of all images in memory
 
 
 def open_files(data: str, size: int | None, objects: Any, names: SplitNames) -> Dataset | None:
     """Return the labelled images of a path or of Python objects; None if there is nothing at the path.
 
-    An image is a file, or an array `(height, width)`, `(height, width, channels)` or `(channels, height, width)`, of
-    one or three channels, uint8 or floats in [0, 1]. All are grey if all files are.
-
     Args:
         data: the path of a folder, an archive or a table, or "objects".
         size: height and width in pixels, which a file is scaled to cover and cut to; None: those of the first file if
             neither is above 64, else 64. Arrays keep their size.
-        objects: the images and labels themselves.
+        objects: rows of an image and a label, see `saccade.tasks.image.pictures.source_of`.
         names: the names of splits.
-
-    Raises:
-        ArgumentError: naming the image or row that is wrong, or what is missing.
-        OSError: if a file cannot be read.
 
     Example:
         >>> rows = [(np.full((8, 8), level, np.uint8), level % 2) for level in range(40)]
@@ -84,17 +75,12 @@ def open_files(data: str, size: int | None, objects: Any, names: SplitNames) -> 
     if rows is None and path.exists():
         wanted = "a folder or archive of images in a folder of each class, or the files of CIFAR (binary) or MNIST"
         raise ArgumentError(f"--data: expected in {data} {wanted}, found none of them{converted(path)}")
-    return None if rows is None else _in_memory(rows, scaled, data)
-
-
-def refuse_features(data: str, builtin: Collection[str]) -> None:
-    """Reject features of images without a file's name, such as built-in ones, tables and Python objects.
-
-    Raises:
-        ArgumentError: if its images have none.
-    """
-    if data in (OBJECTS, *builtin) or is_arrow(Path(data)):
-        raise ArgumentError(f"--features: expected none for {data}, whose images have no file's name; leave it out")
+    if rows is None:
+        return None
+    height, width = rows.splits["train"][0]["image"].shape[1:]
+    changed = f"{data}: scaled {scaled.changed} of {scaled.files} images to {height} × {width}" * bool(scaled.changed)
+    note = "; ".join(filter(None, [rows.note, changed]))
+    return ImageRows(replace(rows, note=note), unscaled=scaled.arrays > 0)
 
 
 def _folders(path: Path, names: SplitNames, scaled: "_Scaled") -> dict[str, Table] | None:
@@ -117,19 +103,18 @@ def _folders(path: Path, names: SplitNames, scaled: "_Scaled") -> dict[str, Tabl
     return tables and {
         split: replace(
             table,
-            rows=({"image": row["file"], "label": row["label"], "key": _key(row["listed"])} for row in table.rows),
+            rows=(
+                {"image": row["file"], "label": row["label"], "key": bytes_hash(os.fsencode(row["listed"]))}
+                for row in table.rows
+            ),
             note="; ".join(filter(None, [table.note, empty * (split in ("", names.of("train")[0]))])),
         )
         for split, table in tables.items()
     }
 
 
-def _key(name: str) -> int:
-    return bytes_hash(os.fsencode(name))
-
-
 def _empty(folder: Path, names: list[str]) -> str:
-    """A note on folders beside those of labels without an image."""
+    """A note on folders without an image beside those of labels."""
     labels = {folder / name.rpartition("/")[0] for name in names if name.lower().endswith(SUFFIXES)}
     beside = {path for parent in {label.parent for label in labels} for path in parent.iterdir() if path.is_dir()}
     empty = sorted(str(path.relative_to(folder)) for path in beside - labels if not path.name.startswith("."))
@@ -137,7 +122,7 @@ def _empty(folder: Path, names: list[str]) -> str:
 
 
 def _label(cell: Any) -> str:
-    """A label as Python has it, also if numpy or a tensor holds it."""
+    """A label of Python, numpy or a tensor as a text."""
     if isinstance(cell, np.ndarray | Tensor):
         if math.prod(cell.shape) != 1:
             raise ValueError(f"expected a label, got an array of shape {tuple(cell.shape)}")
@@ -160,7 +145,7 @@ class _Scaled:
             height, width = self._read(source).shape[1:]
             self.shape = (height, width) if max(height, width) <= LARGEST else (LARGEST, LARGEST)
 
-    def __call__(self, cell: Any) -> Bytes:
+    def __call__(self, cell: Any) -> NDArray[np.uint8]:
         """Return the image of a cell, uint8."""
         source = source_of(cell, self.folder)
         if isinstance(source, Tensor):
@@ -179,26 +164,6 @@ class _Scaled:
         return image
 
     @staticmethod
-    def _read(source: Any, **changes: Any) -> Bytes:
+    def _read(source: Any, **changes: Any) -> NDArray[np.uint8]:
         named = isinstance(source, Path)
         return read_image(source if named else io.BytesIO(source), str(source) if named else "image", **changes).numpy()
-
-
-def _in_memory(rows: Rows[Row], scaled: _Scaled, data: str) -> InMemory:
-    """The data set of rows; grey images are RGB if others are."""
-    channels = max(len(row["image"]) for split in SPLITS for row in rows.splits[split])
-    labels = tuple(sorted({row["label"] for row in rows.splits["train"]}))
-    codes, parts = {label: code for code, label in enumerate(labels)}, dict[str, Part]()
-    for split in SPLITS:
-        for index, row in enumerate(rows.splits[split]):
-            if row["label"] not in codes:
-                wrong = f"the label {row['label']!r:.60} is in no image to train on; leave it out or add such images"
-                raise ArgumentError(f"{rows.where(split, index)}: {wrong}")
-        images = [
-            image if len(image) == channels else np.repeat(image, channels, 0)
-            for image in (row["image"] for row in rows.splits[split])
-        ]
-        parts[split] = Part(np.stack(images), np.array([codes[row["label"]] for row in rows.splits[split]]))
-    height, width = parts["train"].images.shape[2:]
-    changed = f"{data}: scaled {scaled.changed} of {scaled.files} images to {height} × {width}" * bool(scaled.changed)
-    return InMemory(parts, labels, "; ".join(filter(None, [rows.note, changed])), unscaled=scaled.arrays > 0)

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain, count, islice
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -19,25 +19,12 @@ from saccade.tasks.batches import POOL, Sampler, Sized
 from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.image.sight import visual
 
-__all__ = ["Illustrated", "Text", "TextsByImage", "by_image", "open_texts", "seen_together", "training_texts"]
+__all__ = ["TextsByImage", "by_image", "open_texts", "seen_together", "training_texts"]
 
 E = TypeVar("E", bound=Sized)
 
 _WORKERS = min(8, os.cpu_count() or 1)  # threads that decode images, without Python's lock
 _TRIED = 100  # first images of an endless split, whose texts are not all left out
-
-
-class Illustrated(Protocol):
-    """Texts about images, as far as their order goes."""
-
-    def size(self, split: str) -> int | None:
-        """Return the number of texts of a split, None if it is endless."""
-
-    def images(self, split: str) -> int | None:
-        """Return the number of images of a split, None if it is endless."""
-
-    def about(self, split: str, image: int) -> Sequence[int]:
-        """Return the indices of the texts about an image of a split, at least one."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +36,7 @@ class TextsByImage(Generic[E]):
     Endless images come in their own order.
 
     Args:
-        data: the texts.
+        data: texts, with `size` of a split, its number of `images`, and the indices `about` each.
         fits: whether the text of an index can be learned.
         encode: from indices of texts about one image to samples.
         batch_size: texts per batch.
@@ -63,17 +50,13 @@ class TextsByImage(Generic[E]):
         [6, 6, 6]
     """
 
-    data: Illustrated
+    data: Any
     fits: Callable[[int], bool]
     encode: Callable[[Sequence[int]], list[E]]
     batch_size: int
 
     def sampler(self, seed: int) -> Sampler[E]:
-        """Return batches by step.
-
-        Raises:
-            ArgumentError: if there is nothing to learn.
-        """
+        """Return batches by step, or raise an `ArgumentError` if there is nothing to learn."""
         if self.data.images("train") is None:
             if not self._count(range(_TRIED)):
                 raise ArgumentError(f"expected training texts that can be learned, got none in {_TRIED} images", "data")
@@ -94,13 +77,9 @@ class TextsByImage(Generic[E]):
         return list(map(self._about, range(self.data.images("train") or 0)))
 
     @cached_property
-    def _image(self) -> list[int | None]:
-        """Index of the image of each text, None of texts that cannot be learned."""
-        images: list[int | None] = [None] * (self.data.size("train") or 0)
-        for image, texts in enumerate(self._texts):
-            for index in texts:
-                images[index] = image
-        return images
+    def _image(self) -> dict[int, int]:
+        """Index of the image of each text that can be learned."""
+        return {index: image for image, texts in enumerate(self._texts) for index in texts}
 
     def _about(self, image: int) -> list[int]:
         return list(filter(self.fits, self.data.about("train", image)))
@@ -116,9 +95,9 @@ class TextsByImage(Generic[E]):
     def _encoded(self, indices: Sequence[int]) -> list[E]:
         together: dict[int, list[int]] = {}
         for index in indices:
-            if (image := self._image[index]) is None:
+            if index not in self._image:
                 raise ArgumentError(f"text {index}: expected one that can be learned", "data")
-            together.setdefault(image, []).append(index)
+            together.setdefault(self._image[index], []).append(index)
         with ThreadPoolExecutor(_WORKERS) as workers:
             texts = list(workers.map(self.encode, together.values()))
         samples = dict(zip(chain.from_iterable(together.values()), chain.from_iterable(texts), strict=True))
@@ -133,16 +112,13 @@ def by_image(job: Any) -> Sampler[Any]:
 
 
 def open_texts(make: Callable[..., Any], builtin: Iterable[str], options: Any, objects: Any) -> Any:
-    """Open texts about images, or about features of a store.
+    """Open texts about images, or about features of a store, by the options of a run.
 
     Args:
-        make: opens them, from --data, --size, Python objects and the names of splits.
+        make: from --data, --size, Python objects and the names of splits to the data.
         builtin: names of built-in data.
         options: of the run.
         objects: Python objects, if data are some.
-
-    Raises:
-        ArgumentError: if there are none, or options of built-in data have no effect.
     """
     if options.data not in builtin:
         options.refuse_given(("least", "most", "data_seed"), "only with --data scenes")
@@ -151,7 +127,7 @@ def open_texts(make: Callable[..., Any], builtin: Iterable[str], options: Any, o
     return make(options.data, options.size, objects, names, known=None if store is None else store.has, **scenes)
 
 
-def training_texts(data: Illustrated, most: int, endless: int) -> Sequence[int]:
+def training_texts(data: Any, most: int, endless: int) -> Sequence[int]:
     """Return indices of training texts, evenly apart, or of the first images.
 
     Args:
@@ -171,34 +147,14 @@ def training_texts(data: Illustrated, most: int, endless: int) -> Sequence[int]:
     return spread(size, most)
 
 
-class Text(Protocol):
-    """A sample of a text about an image, as far as the image goes."""
-
-    @property
-    def seen(self) -> Tensor | Features | None:
-        """The image, uint8, or its features. None: features of a store."""
-
-    @property
-    def name(self) -> str:
-        """Of the image. "": the image has no other text."""
-
-
-def seen_together(
-    samples: Sequence[Text],
-    store: FeatureStore | None = None,
-    seed: int = 0,
-    step: int = 0,
-    *,
-    mirrored: bool = False,
-    shifted: int = 0,
-) -> Visual:
+def seen_together(samples: Sequence[Any], store: FeatureStore | None = None, *changes: int, **kinds: Any) -> Visual:
     """Return the images of texts as models take them, each once.
 
     Args:
-        samples: the texts.
-        store: of features, by names of images, for texts that come without them.
-        seed, step, mirrored, shifted: random changes of images: see `saccade.tasks.image.sight.visual`. All texts about
-            an image share its changes.
+        samples: texts with their `seen` image, uint8, or features, or None of features of a store; and its `name`, ""
+            if it has no other text.
+        store: of features by names of images.
+        changes, kinds: see `saccade.tasks.image.sight.visual`. All texts about an image share its changes.
 
     Example:
         >>> from saccade.tasks.caption.codec import Encoded
@@ -207,25 +163,13 @@ def seen_together(
         >>> images.values.shape, images.about
         (torch.Size([2, 1, 2, 2]), tensor([0, 1, 0]))
     """
-    first, about = _once([sample.name for sample in samples])
-    seen = [_seen(samples[index], store) for index in first]
-    return visual(seen, seed, step, mirrored=mirrored, shifted=shifted)._replace(about=about)
-
-
-def _seen(text: Text, store: FeatureStore | None) -> Tensor | Features:
-    if text.seen is not None:
-        return text.seen
-    assert store is not None, "a text without an image has features in a store"
-    return store.get(text.name)
-
-
-def _once(names: Sequence[str]) -> tuple[list[int], Tensor | None]:
-    """Return the first index of each name, and the number of the name of each text, None if all names differ."""
-    first, about, numbers = list[int](), list[int](), dict[str, int]()
-    for index, name in enumerate(names):
-        number = numbers.get(name) if name else None
+    seen, about, numbers = list[Tensor | Features](), list[int](), dict[str, int]()
+    for sample in samples:
+        number = numbers.get(sample.name) if sample.name else None
         if number is None:
-            number = numbers[name] = len(first)
-            first.append(index)
+            number = numbers[sample.name] = len(seen)
+            assert sample.seen is not None or store is not None, "a text without an image has features in a store"
+            seen.append(store.get(sample.name) if sample.seen is None else sample.seen)  # type: ignore[union-attr]
         about.append(number)
-    return first, torch.tensor(about) if len(first) < len(names) else None
+    images = visual(seen, *changes, **kinds)
+    return images._replace(about=torch.tensor(about) if len(seen) < len(samples) else None)

@@ -1,7 +1,7 @@
 """Answers to questions, and pictures of the memory."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,8 +19,8 @@ from saccade.models.padded import Padded
 from saccade.tasks.answered import Answered
 from saccade.tasks.batches import in_batches
 from saccade.tasks.looking import JACOBIAN, MOVED, By
-from saccade.tasks.memorize.data.episode import Batch, Episode, pad
-from saccade.tasks.memorize.languages import Language
+from saccade.tasks.memorize.data import Language
+from saccade.tasks.memorize.episode import Episode, pad
 from saccade.train.task import Form
 
 __all__ = ["Asked", "MemoryAnswer", "answers", "logits_of", "memories"]
@@ -50,18 +50,20 @@ class MemoryAnswer(Answered):
         asked: the question, None for a line that is blank or could not be read.
         texts: answers, the most probable first.
         count: number of answers that the request asks for.
-        panels: bands of the picture, () if none is drawn.
         steps: input or answer at each step. () for vectors, and for lines of text.
         memory: attention and state by name, `(cells, steps)`.
+        panels: bands of the picture, () if none is drawn.
+        title: of the picture, behind the question.
         jacobian: sensitivity of the logits at answering steps to each input, `(asked, steps)`, if it is drawn.
     """
 
     asked: Asked | None
     texts: Sequence[str]
     count: int = 1
-    panels: Sequence[Band] = ()
     steps: Sequence[str] = ()
     memory: Mapping[str, Tensor] = field(default_factory=dict)
+    panels: Sequence[Band] = ()
+    title: str = ""
     jacobian: Tensor | None = None
 
     def lines(self) -> list[str]:
@@ -79,37 +81,22 @@ class MemoryAnswer(Answered):
         if self.asked is None or (episode := self.asked.episode) is None:
             return
         text, path = self.asked.text, folder / file_name(self.asked.text)
-        subject = text if len(text) <= _TITLE else f"{episode.order} steps"
+        title = f"{text if len(text) <= _TITLE else f'{episode.order} steps'}: {self.title}"
         if self.jacobian is None:
-            title = f"{subject}: {_verdict(self.panels)}"
             yield from look.traces(self.panels, path, steps=self.steps, title=title, json=json)
             return
         names = list(self.steps) or [str(step) for step in range(1, 1 + self.jacobian.shape[1])]
         rows = [name for name, asked in zip(names, episode.asked, strict=False) if asked]
-        title, values = f"{subject}: {JACOBIAN}", shares(self.jacobian)
+        values = shares(self.jacobian)
         yield from look.alignment(values, names, rows, path, title=title, verb=MOVED, scale="share", json=json)
-
-
-def _verdict(bands: Sequence[Band]) -> str:
-    """Return the number of right bits, if it follows from the question.
-
-    >>> _verdict([Band("right", torch.tensor([[1.0, 0.0]])), Band("said", torch.tensor([[0.9, 0.8]]))])
-    '1 of 2 bits right'
-    """
-    values = {band.name: band.values for band in bands}
-    if "right" not in values:
-        return "what was read, said and remembered"
-    answered = ~values["right"].isnan()
-    right = (values["right"][answered] > 0.5) == (values["said"][answered] > 0.5)
-    return f"{int(right.sum())} of {len(right)} bits right"
 
 
 def logits_of(model: Memorizer, episodes: Sequence[Episode]) -> list[Tensor]:
     """Return the logits at the answering steps of each sequence, `(asked, targets)`, on the CPU."""
     device = next(model.parameters()).device
 
-    def read(places: Sequence[int]) -> list[Tensor]:
-        batch: Batch = pad([episodes[place] for place in places])
+    def read(indices: Sequence[int]) -> list[Tensor]:
+        batch = pad([episodes[index] for index in indices])
         logits = model(batch.source.to(device)).detach().float().cpu()
         return [row[asked] for row, asked in zip(logits, batch.asked, strict=True)]
 
@@ -129,26 +116,38 @@ def answers(
     """Answer questions. Blank lines and lines that could not be read have blank answers."""
     episodes = [getattr(question, "episode", None) for question in inputs]
     logits = iter(logits_of(model, [episode for episode in episodes if episode is not None]))
-    rows = [None if episode is None else next(logits) for episode in episodes]
-    pairs = zip(inputs, rows, strict=True)
-    return [_answer(model, question, row, language, count, form, by) for question, row in pairs]
+    return [
+        MemoryAnswer(None, [], count)
+        if episode is None
+        else _answer(model, question, next(logits), language, count, form, by)
+        for question, episode in zip(inputs, episodes, strict=True)
+    ]
 
 
 def _answer(
-    model: Memorizer, asked: Any, logits: Tensor | None, language: Language, count: int, form: Form, by: By | None
+    model: Memorizer, asked: Any, logits: Tensor, language: Language, count: int, form: Form, by: By | None
 ) -> MemoryAnswer:
-    if logits is None or asked.episode is None:
-        return MemoryAnswer(None, [], count)
-    texts = language.said(logits, count)
+    answer = MemoryAnswer(asked, language.said(logits, count), count)
     if form == "lines":
-        return MemoryAnswer(asked, texts, count)
-    steps = language.labels(asked.text, texts[0])
+        return answer
+    steps = language.labels(asked.text, answer.texts[0])
     episode = Episode(*(part[: len(steps) or None] for part in asked.episode))  # without steps behind the end
     if form == "pictures" and by == "jacobian":
-        return MemoryAnswer(asked, texts, count, (), steps, jacobian=jacobian(model, episode))
-    trace, attended = _remembered(model, episode)
-    panels = _panels(trace, attended, episode, logits, language) if form == "pictures" else ()
-    return MemoryAnswer(asked, texts, count, panels, steps, {**trace, **attended})
+        return replace(answer, steps=steps, title=JACOBIAN, jacobian=jacobian(model, episode))
+    with look.record(model, detach=True, required=False) as records:
+        trace = model.trace(pad([episode]).source.to(next(model.parameters()).device))
+    answer = replace(answer, steps=steps, memory={**trace, **model.attended(records)})
+    if form == "json":
+        return answer
+    panels = [
+        Band(name, values, square=name.endswith("links"), ring=name in trace) for name, values in answer.memory.items()
+    ]
+    if language.sizes.symbols:
+        return replace(answer, panels=panels, title="what was read, said and remembered")
+    right, where = (logits > 0) == (episode.wanted > 0.5), torch.from_numpy(episode.asked)
+    answered = [Band.along("right", episode.wanted, where), Band.along("said", logits.sigmoid(), where)]
+    inputs = Band("input", torch.from_numpy(episode.inputs).T, whole=True)
+    return replace(answer, panels=[inputs, *answered, *panels], title=f"{right.sum()} of {right.numel()} bits right")
 
 
 def jacobian(model: Memorizer, episode: Episode) -> Tensor:
@@ -176,25 +175,3 @@ def jacobian(model: Memorizer, episode: Episode) -> Tensor:
         return logits
 
     return sequential_jacobian(logits_of_copies, vectors).cpu()
-
-
-def _remembered(model: Memorizer, episode: Episode) -> tuple[Mapping[str, Tensor], Mapping[str, Tensor]]:
-    """State and attention at each step."""
-    device = next(model.parameters()).device
-    with look.record(model, detach=True, required=False) as records:
-        trace = model.trace(pad([episode]).source.to(device))
-    return trace, model.attended(records)
-
-
-def _panels(
-    trace: Mapping[str, Tensor], attended: Mapping[str, Tensor], episode: Episode, logits: Tensor, language: Language
-) -> list[Band]:
-    """Bands of the inputs, the right answer, the answer and the memory."""
-    shown = {**trace, **attended}
-    memory = [Band(name, values, square=name.endswith("links"), ring=name in trace) for name, values in shown.items()]
-    if language.sizes.symbols:
-        return memory
-    asked = torch.from_numpy(episode.asked)
-    read = torch.from_numpy(episode.inputs).T
-    right = [Band.along("right", episode.wanted, asked)] if language.knows else []
-    return [Band("input", read, whole=True), *right, Band.along("said", logits.sigmoid(), asked), *memory]

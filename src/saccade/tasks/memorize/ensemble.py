@@ -1,25 +1,22 @@
 """Ensembles of memorizers."""
 
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from saccade import AuxOutput
-from saccade.models.memorizer import Memorizer
 from saccade.models.padded import Padded
+from saccade.tasks import labels
 from saccade.tasks.ensembles import mean_log_probs
 
 __all__ = ["Ensemble"]
 
 
-class Ensemble(nn.Module):
+class Ensemble(labels.Ensemble):
     """Memorizers of any kind, whose probabilities are averaged.
-
-    Args:
-        members: the models.
 
     Example:
         >>> from saccade.models.memorizer import Sizes
@@ -29,32 +26,27 @@ class Ensemble(nn.Module):
         ['1: read', '1: write', '2: read', '2: write']
     """
 
-    def __init__(self, members: Sequence[nn.Module]) -> None:
-        super().__init__()
-        self.members = nn.ModuleList(members)
+    members: Any
 
     def forward(self, source: Padded) -> Tensor:
         """Return the logits of the mean probabilities, shapes as those of `Memorizer`."""
-        members = cast("list[Memorizer]", list(self.members))
-        logits = [member(source) for member in members]
-        if members[0].sizes.symbols:
+        logits = [member(source) for member in self.members]
+        if self.members[0].sizes.symbols:
             return mean_log_probs(logits)
         odds = torch.stack(logits).double()  # float64 and log-sigmoids, for members with probabilities near 0 or 1
         return (F.logsigmoid(odds).logsumexp(0) - F.logsigmoid(-odds).logsumexp(0)).float()
 
     def trace(self, source: Padded) -> Mapping[str, Tensor]:
         """Return the states of all members by step."""
-        return _named([member.trace(source) for member in cast("list[Memorizer]", list(self.members))])
+        return _numbered([member.trace(source) for member in self.members])
 
     def attended(self, records: Sequence[tuple[str, AuxOutput]]) -> Mapping[str, Tensor]:
         """Return the attention of all members by step."""
-        parts = []
-        for number, member in enumerate(cast("list[Memorizer]", list(self.members))):
-            prefix = f"members.{number}."
-            parts.append(member.attended([(name, aux) for name, aux in records if name.startswith(prefix)]))
-        return _named(parts)
+        parts = [
+            [record for record in records if record[0].startswith(f"members.{n}.")] for n in range(len(self.members))
+        ]
+        return _numbered([member.attended(part) for member, part in zip(self.members, parts, strict=True)])
 
 
-def _named(parts: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    every = ((number, name, values) for number, part in enumerate(parts, 1) for name, values in part.items())
-    return {f"{number}: {name}": values for number, name, values in every}
+def _numbered(parts: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    return {f"{number}: {name}": values for number, part in enumerate(parts, 1) for name, values in part.items()}

@@ -11,9 +11,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from saccade.tasks.groups import by_group
-from saccade.tasks.memorize.data.corpus import Item
-from saccade.tasks.memorize.data.problems import NGrams
-from saccade.tasks.memorize.languages import Language, Vectors
+from saccade.tasks.memorize.data import Language
+from saccade.tasks.memorize.episode import Item
+from saccade.tasks.memorize.problems import NGrams
 from saccade.train.task import Baseline, Metric
 
 __all__ = ["HEADLINE", "Score", "baselines", "cost", "judged", "measured"]
@@ -80,12 +80,12 @@ def measured(
         >>> metrics["bit_error"], parts["bit_error"], metrics["bits"]
         (0.25, {'20': 0.0, '40': 0.5}, 5.0)
     """
-    names = list(_METRICS) if vectors else ["accuracy", "exact_match"]
-    metrics: dict[str, Metric] = {name: _METRICS[name](scores) for name in names}
+    names = list(_METRICS)[: None if vectors else 2]
 
     def parts(name: str) -> dict[str, float]:
-        return by_group(lambda _, part: _METRICS[name](part), [""] * len(scores), scores, groups)
+        return by_group(lambda _, part: _METRICS[name](part), groups, scores, groups)
 
+    metrics: dict[str, Metric] = {name: _METRICS[name](scores) for name in names}
     return metrics, {name: parts(name) for name in names} if any(groups) else {}
 
 
@@ -98,27 +98,24 @@ def baselines(language: Language, train: Sequence[Item], items: Sequence[Item]) 
         items: questions that are measured.
     """
     began, answers = time.perf_counter(), [language.episode(item).wanted for item in train]
-    targets = [language.episode(item).wanted for item in items]
-    if language.sizes.symbols:
+    targets, vectors = [language.episode(item).wanted for item in items], not language.sizes.symbols
+
+    def baseline(logits: Sequence[Tensor], about: str) -> Baseline:
+        scores = [judged(*pair) for pair in zip(logits, targets, strict=True)]
+        metrics, _ = measured(scores, [""] * len(scores), vectors=vectors)
+        return Baseline(metrics, about, round(time.perf_counter() - began, 3))
+
+    if vectors:
+        guess = torch.cat(answers).mean(0).clamp(1e-3, 1 - 1e-3).logit()
+        name, about = "constant", "each bit as it is most often"
+    else:
         counts = Counter(symbol for answer in answers for symbol in answer.tolist())
         best = min(counts, key=lambda symbol: (-counts[symbol], symbol))
         guess = F.one_hot(torch.tensor(best), language.sizes.targets).float()
         name, about = "majority", f"always {language.said(guess[None], 1)[0] or 'nothing'}"
-    else:
-        guess = torch.cat(answers).mean(0).clamp(1e-3, 1 - 1e-3).logit()
-        name, about = "constant", "each bit as it is most often"
-    found = {name: _measured(language, [guess.expand(len(part), -1) for part in targets], targets, about, began)}
-    if isinstance(language, Vectors) and isinstance(problem := language.problem, NGrams):
+    results = {name: baseline([guess.expand(len(part), -1) for part in targets], about)}
+    if isinstance(language, NGrams):
         began = time.perf_counter()
-        logits = [torch.from_numpy(problem.best(problem.parse(item.text))).logit() for item in items]
-        about = "chances counted within the sequence, the best there is"
-        found["counting"] = _measured(language, logits, targets, about, began)
-    return found
-
-
-def _measured(
-    language: Language, logits: Sequence[Tensor], targets: Sequence[Tensor], about: str, began: float
-) -> Baseline:
-    scores = [judged(*pair) for pair in zip(logits, targets, strict=True)]
-    metrics, _ = measured(scores, [""] * len(scores), vectors=not language.sizes.symbols)
-    return Baseline(metrics, about, round(time.perf_counter() - began, 3))
+        counted = [torch.from_numpy(language.best(language.parse(item.text))).logit() for item in items]
+        results["counting"] = baseline(counted, "chances counted within the sequence, the best there is")
+    return results

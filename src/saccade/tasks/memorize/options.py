@@ -1,42 +1,39 @@
-"""What can be said about a run that memorizes, and the defaults that suit each data set."""
+"""Options of memorizing, and recipes of each data set."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from saccade._definitions.checks import in_ranges
 from saccade.data.splits import SplitOptions
-from saccade.errors import ArgumentError
 from saccade.tasks import looking
 
 __all__ = ["RECIPES", "REQUESTS", "STORIES", "EvalRequest", "LookRequest", "Options", "Request"]
 
-_FALLING = {"schedule": "linear", "final_rate": 0.1, "warmup_steps": 20, "clip": 10.0, "threads": 1}
+
+def _recipe(steps: int, rate: float = 3e-3) -> dict[str, Any]:
+    """Options of a training whose rate falls to a tenth over its steps."""
+    spans = {"max_steps": steps, "schedule_steps": steps, "checkpoint_steps": 500, "validation_steps": 500}
+    falling = {"schedule": "linear", "final_rate": 0.1, "warmup_steps": 20, "clip": 10.0, "threads": 1}
+    return {**falling, **spans, "learning_rate": rate}
 
 
-def _recipe(steps: int, every: int, rate: float) -> dict[str, Any]:
-    """Rates that fall to a tenth over the steps, measured so often."""
-    spans = {"max_steps": steps, "schedule_steps": steps, "checkpoint_steps": every, "validation_steps": every}
-    return {**_FALLING, **spans, "learning_rate": rate}
-
-
-#: Found by training, see docs/memorize.md; the models have recipes of their own beside these.
+#: Found by training, see docs/memorize.md. The models have recipes of their own beside these.
 RECIPES: dict[str, dict[str, Any]] = {
-    "copy": _recipe(5000, 500, 3e-3),
-    "repeat-copy": _recipe(8000, 500, 3e-3),
-    "recall": _recipe(6000, 500, 3e-3),
-    "sort": _recipe(6000, 500, 3e-3),
-    "n-grams": _recipe(3000, 500, 3e-3),
-    "files": _recipe(6000, 500, 2e-3),
+    "copy": _recipe(5000),
+    "repeat-copy": _recipe(8000),
+    "recall": _recipe(6000),
+    "sort": _recipe(6000),
+    "n-grams": _recipe(3000),
+    "files": _recipe(6000, 2e-3),
 }
 
-
-#: What suits stories, in the place of what suits other files.
-STORIES: dict[str, Any] = {**_recipe(5000, 500, 3e-3), "batch_size": 32, "sentences": True}
+#: In place of "files" for stories.
+STORIES: dict[str, Any] = {**_recipe(5000), "batch_size": 32, "sentences": True}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(SplitOptions):
-    """The options of every run that memorizes, whatever its model.
+    """Options of all runs that memorize.
 
     >>> Options().batch_size
     16
@@ -54,14 +51,13 @@ class Options(SplitOptions):
     docs/memorize.md."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
         SplitOptions.__post_init__(self)
         in_ranges(self, (("batch_size", 1, 1_000_000),))
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvalRequest:
-    """With what memory questions are answered.
+    """Options of an evaluation.
 
     >>> EvalRequest(cells=200).cells
     200
@@ -71,14 +67,13 @@ class EvalRequest:
     """Cells of the external memory. Default: those of training. No weight depends on their number."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
-        if self.cells is not None and not 1 <= self.cells <= 1 << 20:
-            raise ArgumentError(f"--cells: expected a number from 1 to {1 << 20}, got {self.cells}")
+        if self.cells is not None:
+            in_ranges(self, (("cells", 1, 1 << 20),))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request(EvalRequest):
-    """How questions are answered.
+    """Options of a prediction.
 
     >>> Request(nbest=2).nbest
     2
@@ -88,21 +83,19 @@ class Request(EvalRequest):
     """Answers per question, most probable first, each on its own line."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
-        EvalRequest.__post_init__(self)
+        super().__post_init__()
         in_ranges(self, (("nbest", 1, 1000),))
 
 
 @dataclass(frozen=True, kw_only=True)
 class LookRequest(EvalRequest, looking.LookRequest):
-    """What is drawn of a sequence.
+    """Options of a picture.
 
     >>> LookRequest(by="jacobian").cells is None
     True
     """
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
         EvalRequest.__post_init__(self)
         looking.LookRequest.__post_init__(self)
 

@@ -10,16 +10,14 @@ from saccade._system.environment import choose_device, free_bytes
 from saccade.data.dataset import counted
 from saccade.errors import ArgumentError
 from saccade.models.memory_network import MemoryNetwork
-from saccade.tasks.memorize.data.episode import Episode
-from saccade.tasks.memorize.languages import Language
+from saccade.tasks.memorize.episode import Episode
 from saccade.train.options import flag
 
 __all__ = ["check_answering", "check_cells", "check_training"]
 
 
-def check_cells(language: Language, options: Any) -> None:
+def check_cells(needed: int, options: Any) -> None:
     """Reject a memory with fewer cells than vectors to remember in training."""
-    needed = language.most_held
     for name in ("cells", "least_cells"):
         if (cells := getattr(options, name, None)) is not None and cells < needed:
             expected = f"expected at least {needed}, one for each vector of --longest"
@@ -48,26 +46,17 @@ def check_training(kind: type, options: Any, batches: Iterable[Sequence[Episode]
     if not issubclass(kind, MemoryNetwork):
         return
     device = choose_device(options.device)
-    rows, steps = max(map(_extent, batches), key=lambda extent: kind.training_bytes(options, 1, *extent))
+    extents = ((len(batch), max(episode.order for episode in batch)) for batch in batches)
+    rows, steps = max(extents, key=lambda extent: kind.training_bytes(options, 1, *extent))
     what = f"training on {counted(rows, 'sequences')} of {counted(steps, 'steps')} at once would take at least"
+    most = options.training_cells[1]
+    name = next(name for name in ("most_cells", "cells", "least_cells") if getattr(options, name) == most)
 
     def nbytes(cells: int) -> int:
         return kind.training_bytes(options, cells, rows, steps)
 
-    name, most = _most(options)
     _check_fits(name, most, nbytes, device, what, "; a smaller --batch-size takes less")
     _check_fits("cells", options.cells, lambda cells: kind.answering_bytes(options, cells), device)
-
-
-def _extent(batch: Sequence[Episode]) -> tuple[int, int]:
-    """Number of sequences and of steps of a padded batch."""
-    return len(batch), max(episode.order for episode in batch)
-
-
-def _most(options: Any) -> tuple[str, int]:
-    """The option with the largest number of cells in training, and the number."""
-    most = options.training_cells[1]
-    return next((name, most) for name in ("most_cells", "cells", "least_cells") if getattr(options, name) == most)
 
 
 def _check_fits(

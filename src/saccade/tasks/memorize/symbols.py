@@ -13,9 +13,8 @@ from saccade.data.cleaning import composed
 from saccade.data.layouts.babi import QUESTION, cut
 from saccade.errors import ArgumentError
 from saccade.models.memorizer import BLANK, Sizes
-from saccade.tasks.memorize.data.corpus import Item
-from saccade.tasks.memorize.data.episode import Episode
-from saccade.tasks.memorize.likeliest import choices, ended
+from saccade.tasks.memorize.episode import Episode, Item
+from saccade.tasks.memorize.likeliest import likeliest
 from saccade.tasks.saved import whole_number
 
 __all__ = ["Symbols"]
@@ -51,19 +50,18 @@ class Symbols:
     story: bool
     longest: int
     width: int = 0
-    knows = False
 
     @classmethod
     def learn(cls, items: Iterable[Item], *, story: bool, sentences: bool = False) -> "Symbols":
         """Return the symbols of questions and answers in alphabetical order."""
-        read, said, longest, width = set[str](), set[str](), 1, 0
+        inputs, outputs, longest, width = set[str](), set[str](), 1, 0
         for item in items:
             symbols, answers = item.text.split(), item.answer.split()
-            read.update(symbols)
-            said.update(answers)
+            inputs.update(symbols)
+            outputs.update(answers)
             longest = max(longest, len(answers))
             width = max(width, *map(len, _sentences(symbols))) if sentences else 0
-        return cls(tuple(sorted(read)), tuple(sorted(said)), story, longest, width)
+        return cls(tuple(sorted(inputs)), tuple(sorted(outputs)), story, longest, width)
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Symbols":
@@ -82,43 +80,44 @@ class Symbols:
 
     @property
     def sizes(self) -> Sizes:
-        """Of what is read and said; an end is said of pairs, and a story's answer is never it."""
+        """Sizes of a model. The outputs of a pair include the end."""
         return Sizes(len(self.inputs) + _FIRST, len(self.outputs) + 1, symbols=True)
 
     def episode(self, item: Item) -> Episode:
-        """Return the sequence of a question with its answer; a symbol that was not there in training is an error."""
-        answers = self._answers(item)
-        found = self._posed(item.text.split(), len(answers))
-        found.targets[found.asked] = answers
-        return found
+        """Return the sequence of a question with its answer. Symbols that training lacks have no logit."""
+        unknown = len(self.outputs) + 1
+        answers = [self._numbers.get(symbol, unknown) for symbol in item.answer.split()]
+        answers += [] if self.story else [_SILENCE]
+        episode = self._posed(item.text.split(), len(answers))
+        episode.targets[episode.asked] = answers
+        return episode
 
     def read(self, line: str) -> Episode:
-        """Return the sequence that asks a line; a story without a question mark has one behind it."""
-        return self._posed(self.symbols(line), 2 * self.longest + 1)
+        """Return the sequence of a line. A story without a question mark gets one."""
+        return self._posed(self._symbols(line), 2 * self.longest + 1)
 
     def said(self, logits: Tensor, count: int) -> list[str]:
         """Return the most probable answers. Those of pairs stop at their end."""
         if self.story:  # each question has an answer
-            return [self._written(choice.values + 1) for choice in islice(choices(logits[:, 1:], bits=False), count)]
-        return [self._written(choice.values) for choice in islice(ended(logits, _SILENCE), count)]
-
-    def _written(self, symbols: Tensor) -> str:
-        return " ".join(self.outputs[symbol - 1] for symbol in symbols.tolist())
+            numbers = [values + 1 for _, values in islice(likeliest(logits[:, 1:]), count)]
+        else:
+            numbers = [values for _, values in islice(likeliest(logits, end=_SILENCE), count)]
+        return [" ".join(self.outputs[number - 1] for number in answer.tolist()) for answer in numbers]
 
     def labels(self, line: str, said: str) -> list[str]:
         """Return the input of each step, or its answer behind an arrow. The end of a pair is an arrow alone."""
-        answers = iter(said.split())
-        steps = self._steps(self.symbols(line), min(len(said.split()), 2 * self.longest) + 1)
-        return [" ".join(step) if step else f"→ {next(answers, '')}".strip() for step in steps]
+        answers = said.split()
+        steps, following = self._steps(self._symbols(line), min(len(answers), 2 * self.longest) + 1), iter(answers)
+        return [" ".join(step) if step else f"→ {next(following, '')}".strip() for step in steps]
 
     def held(self, line: str) -> int:
-        """Return 0, because what symbols need is unknown."""
+        """Return 0, because the vectors to remember are unknown."""
         return 0
 
     most_held = 0
 
-    def symbols(self, line: str) -> list[str]:
-        """Return the symbols of a question, or raise an `ArgumentError` if there are none or too many."""
+    def _symbols(self, line: str) -> list[str]:
+        """The symbols of a question, or an `ArgumentError` if there are none or too many."""
         symbols = cut(line) if self.story else composed(line).split()
         if self.story and symbols and QUESTION not in symbols:
             symbols.append(QUESTION)
@@ -151,11 +150,6 @@ class Symbols:
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {symbol: number for number, symbol in enumerate(self.outputs, 1)}
-
-    def _answers(self, item: Item) -> list[int]:
-        unknown = len(self.outputs) + 1  # has no logit, so that any answer is wrong
-        numbers = [self._numbers.get(symbol, unknown) for symbol in item.answer.split()]
-        return numbers if self.story else [*numbers, _SILENCE]
 
 
 def _sentences(symbols: Sequence[str]) -> list[list[str]]:

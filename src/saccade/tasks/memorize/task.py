@@ -11,22 +11,22 @@ from torch import Tensor, nn
 
 from saccade._system.files import write_json
 from saccade._system.notes import Once
-from saccade.data.dataset import counted, training_sample
+from saccade.data.dataset import Dataset, counted, training_sample
 from saccade.data.layouts.babi import is_babi
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import POOL, Sampler
 from saccade.tasks.memorize.answer import Asked, MemoryAnswer, answers, logits_of, memories
-from saccade.tasks.memorize.data import BUILTIN, Corpus, Item, open_corpus
-from saccade.tasks.memorize.data.episode import Batch, Episode, pad
+from saccade.tasks.memorize.data import BUILTIN, Language, learn, open_corpus
 from saccade.tasks.memorize.ensemble import Ensemble
-from saccade.tasks.memorize.languages import Language, learn, restored
+from saccade.tasks.memorize.episode import Batch, Episode, Item, pad
 from saccade.tasks.memorize.metrics import HEADLINE, baselines, cost, judged, measured
-from saccade.tasks.memorize.options import RECIPES, REQUESTS, STORIES, EvalRequest, LookRequest, Options, Request
+from saccade.tasks.memorize.options import RECIPES, REQUESTS, STORIES, Options
+from saccade.tasks.memorize.problems import PROBLEMS
 from saccade.tasks.memorize.room import check_answering, check_cells, check_training
+from saccade.tasks.memorize.symbols import Symbols
 from saccade.tasks.predictor import Predictor
-from saccade.tasks.request import completed
-from saccade.tasks.saved import TOKENIZER
+from saccade.tasks.saved import TOKENIZER, reading, whole_number
 from saccade.tasks.task import Task
 from saccade.train.options import select
 from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, model_class, recipes_of
@@ -56,10 +56,10 @@ class Sequences:
     options: Any = field(default=None, compare=False)
 
     @classmethod
-    def fit(cls, data: Corpus, options: Any) -> tuple[Self, Iterable[str]]:
+    def fit(cls, data: Dataset[Item], options: Any) -> tuple[Self, Iterable[str]]:
         """Learn the symbols, and check that memories are large enough and fit into the machine."""
         codec = cls(learn(data, sentences=options.sentences), options)
-        check_cells(codec.language, options)
+        check_cells(codec.language.most_held, options)
 
         def episodes(indices: Sequence[int]) -> list[Episode]:
             return codec.encode([data.example("train", index) for index in indices], "train")
@@ -76,7 +76,10 @@ class Sequences:
     @classmethod
     def restore(cls, folder: Path, options: Any) -> Self:
         """Read tokenizer.json, or raise an `ArgumentError` if it is missing or damaged."""
-        return cls(restored(folder), options)
+        with reading(folder / TOKENIZER, "how questions are read") as content:
+            if "problem" in content:
+                return cls(PROBLEMS[content["problem"]](whole_number(content, "longest")), options)
+            return cls(Symbols.from_json(content), options)
 
     def encode(self, examples: Sequence[Item], split: str) -> list[Episode]:
         """Return sequences with their targets."""
@@ -129,49 +132,48 @@ class Memorizes(Predictor):
 
     def predict(self, model: Any, samples: Sequence[Episode], request: Any) -> list[Tensor]:
         """Return the logits of the targets of each sequence."""
-        with _with_cells(model, completed(EvalRequest, request)):
+        with _with_cells(model, request):
             return logits_of(model, samples)
 
     def measure(
         self, model: nn.Module, predictions: Sequence[Tensor], examples: Sequence[Item], request: Any
     ) -> Evaluation:
         """Return accuracies and exact matches, of all and by length or task."""
-        language = self.codec.language
-        with _with_cells(model, completed(EvalRequest, request)):
-            self._warn(model, [item.text for item in examples])
+        self._warn(model, request, [item.text for item in examples])
         episodes = self.codec.encode(examples, "")
-        pairs = zip(predictions, episodes, strict=True)
-        answered = [judged(logits, episode.wanted) for logits, episode in pairs]
-        vectors = not language.sizes.symbols
-        metrics, groups = measured(answered, [item.group for item in examples], vectors=vectors)
-        return Evaluation(metrics, groups, len(examples), sum(episode.order for episode in episodes))
+        scores = [judged(logits, episode.wanted) for logits, episode in zip(predictions, episodes, strict=True)]
+        vectors = not self.codec.language.sizes.symbols
+        results = measured(scores, [item.group for item in examples], vectors=vectors)
+        return Evaluation(*results, len(examples), sum(episode.order for episode in episodes))
 
-    def baselines(self, data: Corpus, split: str) -> dict[str, Baseline]:
+    def baselines(self, data: Dataset[Item], split: str) -> dict[str, Baseline]:
         """Measure the most frequent answer, and counts of what followed for predicted bits."""
         items = [data.example(split, index) for index in range(data.size(split) or 0)]
         return baselines(self.codec.language, training_sample(data, _ENDLESS, _LEARNED), items)
 
     def check(self, model: nn.Module, request: Any) -> None:
         """Reject cells for a model without an external memory, and more than the machine has room for."""
-        if (cells := completed(EvalRequest, request).cells) is None:
+        if (cells := getattr(request, "cells", None)) is None:
             return
-        if not (found := memories(model)):
+        if not (networks := memories(model)):
             raise ArgumentError("--cells: expected only of a model with an external memory (ntm, dnc), got another")
-        check_answering(max(found, key=lambda memory: memory.nbytes(cells)), cells)
+        check_answering(max(networks, key=lambda memory: memory.nbytes(cells)), cells)
 
     def answer(
         self, model: Any, inputs: Sequence[Asked | Unreadable], request: Any, form: Form = "lines"
     ) -> list[MemoryAnswer]:
         """Answer questions."""
-        look = request if isinstance(request, LookRequest) else LookRequest()
-        asked = Request(cells=look.cells) if request is look else completed(Request, request)
-        with _with_cells(model, asked):
-            self._warn(model, [each.text for each in inputs if isinstance(each, Asked) and each.episode is not None])
-            return answers(model, inputs, self.codec.language, asked.nbest, form, look.by)
+        self._warn(
+            model, request, [line.text for line in inputs if isinstance(line, Asked) and line.episode is not None]
+        )
+        count, by = getattr(request, "nbest", 1), getattr(request, "by", None)
+        with _with_cells(model, request):
+            return answers(model, inputs, self.codec.language, count, form, by)
 
-    def _warn(self, model: nn.Module, lines: Sequence[str]) -> None:
+    def _warn(self, model: nn.Module, request: Any, lines: Sequence[str]) -> None:
         """Warn if questions hold more vectors than there are cells."""
-        cells = min((memory.cells for memory in memories(model)), default=None)
+        with _with_cells(model, request):
+            cells = min((memory.cells for memory in memories(model)), default=None)
         held = max(map(self.codec.language.held, lines), default=0)
         if cells is not None and held > cells:
             way_out = f"--cells {held} makes room, whatever the run was trained with"
@@ -184,16 +186,15 @@ class Memorizes(Predictor):
 
 
 @contextmanager
-def _with_cells(model: nn.Module, request: EvalRequest) -> Iterator[None]:
-    """Change the number of cells while the block runs."""
-    changed = memories(model) if request.cells is not None else []
-    before = [memory.cells for memory in changed]
+def _with_cells(model: nn.Module, request: Any) -> Iterator[None]:
+    """Change the number of cells while the block runs, if a request does."""
+    before = [(memory, memory.cells) for memory in memories(model)]
     try:
-        for memory in changed:
-            memory.cells = request.cells or 1
+        for memory, cells in before:
+            memory.cells = getattr(request, "cells", None) or cells
         yield
     finally:
-        for memory, cells in zip(changed, before, strict=True):
+        for memory, cells in before:
             memory.cells = cells
 
 

@@ -13,7 +13,7 @@ from saccade._system.files import write_json
 from saccade.data.dataset import spread, training_sample
 from saccade.errors import ArgumentError
 from saccade.models.padded import Padded
-from saccade.models.regressor import Known, Regressor, Sizes
+from saccade.models.regressor import Regressor, Sizes, TrainingData
 from saccade.tasks.batches import Sampler
 from saccade.tasks.regress.data.cells import exact
 from saccade.tasks.regress.data.rows import Example as Row
@@ -144,7 +144,7 @@ class Columns:
         mean, std, answers_mean, answers_std = map(_tensor, (self.mean, self.std, self.answers_mean, self.answers_std))
         points = _tensor(self.points).reshape(-1, max(1, len(self.features)))
         answers = _tensor(self.answers).reshape(-1, len(self.targets))
-        made.begin(Known(mean, std, answers_mean, answers_std, points, answers))
+        made.begin(TrainingData(mean, std, answers_mean, answers_std, points, answers))
         return made
 
     def show(self, example: Row, name: str) -> Example:

@@ -22,7 +22,7 @@ from saccade.tasks.text.tokenizer import SpacedWords, from_json
 from saccade.train.options import select
 from saccade.train.task import Example
 
-__all__ = ["Text", "TextCodec", "pad"]
+__all__ = ["Text", "TextCodec", "WordLabelsCodec", "pad"]
 
 _CACHED = 50_000  # texts whose ids are kept: to cut them anew takes a third of a training step
 
@@ -63,13 +63,10 @@ class TextCodec:
         options: of the run (`saccade.tasks.text.options.TextOptions`).
 
     Example:
-        >>> from types import SimpleNamespace as Example
-        >>> class Tags(TextCodec):
-        ...     by_word = True
-        ...     def labels_of(self, example):
-        ...         return example.tags
-        >>> codec = Tags(("O", "PLACE"), SpacedWords(["in", "Rome"]), options=Example(max_length=9))
-        >>> codec.encode([Example(text="in Rome", tags=["O", "PLACE"])], "train")
+        >>> from saccade.tasks.labels.labelled import LabelledText
+        >>> from saccade.tasks.text.options import TextOptions
+        >>> codec = WordLabelsCodec(("O", "PLACE"), SpacedWords(["in", "Rome"]), options=TextOptions())
+        >>> codec.encode([LabelledText("in Rome", "O PLACE")], "train")
         [Text(ids=[4, 5], labels=[0, 1], text='', tokens=())]
     """
 
@@ -78,7 +75,7 @@ class TextCodec:
     options: Any = field(default=None, compare=False, kw_only=True)
 
     by_word: ClassVar[bool] = False
-    """Whether each word has a label. Labels of words that are not read are left out."""
+    """Whether each word has a label. Labels of words beyond `max_length` are left out."""
 
     endless: ClassVar[int] = 5_000
     """Texts of an endless training split to learn from."""
@@ -123,8 +120,8 @@ class TextCodec:
         return {}
 
     def labels_of(self, example: Any) -> Sequence[str]:
-        """Return the labels of an example."""
-        return (example.label,)
+        """Return the label of an example, or those of its words."""
+        return example.label.split() if self.by_word else (example.label,)
 
     def encode(self, examples: Sequence[Any], split: str) -> list[Text]:
         """Return texts with the numbers of their labels.
@@ -195,6 +192,12 @@ class TextCodec:
     def limit(self) -> str:
         """The greatest length of a text, for messages."""
         return f"{self.options.max_length} words (--max-length), and later words are not read"
+
+
+class WordLabelsCodec(TextCodec):
+    """Codec of texts with a label for each word between spaces."""
+
+    by_word = True
 
 
 def pad(texts: Sequence[Text]) -> Padded:

@@ -1,4 +1,4 @@
-"""Pairs of texts as token ids: tokenizers that are learned and saved, batches, and texts to translate."""
+"""Pairs of texts as token ids."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +28,7 @@ __all__ = ["Encoded", "Pairs", "Source", "encode", "encode_fitting", "encode_sou
 
 _ENDLESS, _FILES = 20_000, 100_000  # pairs to learn from: of an endless split, and spread over others
 _PART = 1000  # pairs encoded at once
+_SIDES = ("source", "target")
 
 
 class Encoded(NamedTuple):
@@ -69,11 +70,6 @@ class Source:
     def name(self) -> str:
         """The text."""
         return self.text
-
-    @property
-    def blank(self) -> bool:
-        """Whether there is nothing to translate."""
-        return not self.text.strip()
 
     def pieces(self, tokenizer: Tokenizer) -> list[str]:
         """Return the text of each token."""
@@ -120,11 +116,9 @@ class Pairs:
         """
         pairs = training_sample(data, _ENDLESS, _FILES)
         source, target = _tokenizers(pairs, options)
-        lengths = [
-            len(encoded.target)
-            for first in range(0, len(pairs), _PART)
-            for encoded in encode_fitting(pairs[first : first + _PART], source, target, options.max_length)
-        ]
+        parts = (pairs[first : first + _PART] for first in range(0, len(pairs), _PART))
+        encoded = (pair for part in parts for pair in encode_fitting(part, source, target, options.max_length))
+        lengths = [len(pair.target) for pair in encoded]
         longest = f"a side of more than {options.max_length} tokens"
         if not lengths:
             raise ArgumentError(f"--max-length: each training pair has {longest}; raise it")
@@ -134,7 +128,7 @@ class Pairs:
 
     def save(self, folder: Path) -> None:
         """Write tokenizer.json."""
-        sides = {"joint": self.source} if self.joint else {"source": self.source, "target": self.target}
+        sides = {"joint": self.source} if self.joint else {side: getattr(self, side) for side in _SIDES}
         described = {name: tokenizer.to_json() for name, tokenizer in sides.items()}
         write_json(folder / TOKENIZER, {**described, "longest_target": self.longest})
 
@@ -142,11 +136,9 @@ class Pairs:
     def restore(cls, folder: Path, options: Any) -> Self:
         """Read tokenizer.json, or raise an `ArgumentError` if it is missing or damaged."""
         with reading(folder / TOKENIZER, "the tokenizers") as content:
-            longest = whole_number(content, "longest_target")
-            if "joint" in content:
-                joint = from_json(content["joint"])
-                return cls(joint, joint, longest, options)
-            return cls(from_json(content["source"]), from_json(content["target"]), longest, options)
+            names = ["joint"] if "joint" in content else _SIDES
+            sides = [from_json(content[name]) for name in names]
+            return cls(sides[0], sides[-1], whole_number(content, "longest_target"), options)
 
     def encode(self, examples: Sequence[Pair], split: str) -> list[Source]:
         """Return the sources of pairs."""
@@ -162,7 +154,7 @@ class Pairs:
 
     def size(self, sample: Source) -> int:
         """Return the number of tokens of a source, its end included, or 0 for a blank one."""
-        return 0 if sample.blank else 1 + len(sample.ids)
+        return 1 + len(sample.ids) if sample.text.strip() else 0
 
     def limits(self, sizes: Tensor) -> Tensor:
         """Return the most tokens of each output, in proportion to its source, up to twice the longest target."""
@@ -197,7 +189,7 @@ class Pairs:
     @property
     def parts(self) -> dict[str, tuple[object, str]]:
         """Tokenizers, which members of an ensemble share."""
-        sides = {"the source tokenizer": self.source, "the target tokenizer": self.target}
+        sides = {f"the {side} tokenizer": getattr(self, side) for side in _SIDES}
         return {name: (side.to_json(), f"another, of {len(side)} tokens") for name, side in sides.items()}
 
 
@@ -251,10 +243,7 @@ def pad(pairs: Sequence[Encoded]) -> Batch:
 
 
 def _tokenizers(pairs: Sequence[Pair], options: Any) -> tuple[Tokenizer, Tokenizer]:
-    sources, targets = (
-        [front(text, options.max_length) for text in side]
-        for side in ([pair.source for pair in pairs], [pair.target for pair in pairs])
-    )
+    sources, targets = ([front(getattr(pair, side), options.max_length) for pair in pairs] for side in _SIDES)
     if options.tokenizer == "bpe":  # names, numbers and cognates are then the same tokens on both sides
         joint = BytePairs.learn([*sources, *targets], options.vocabulary_size)
         return joint, joint

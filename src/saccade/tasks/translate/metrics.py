@@ -13,7 +13,6 @@ __all__ = [
     "chrf",
     "exact_match",
     "headline",
-    "in_place",
     "length",
     "length_groups",
     "length_unit",
@@ -21,7 +20,6 @@ __all__ = [
     "score",
 ]
 
-_WIDTH = 10
 #: Languages without spaces between words, with tokenizers of sacreBLEU that need no other package.
 _UNSPACED = {"zh": "zh", "ja": "char", "km": "char", "lo": "char", "my": "char", "th": "char"}
 #: Their codes of three letters (ISO 639-3), which corpora of many languages use.
@@ -61,45 +59,18 @@ def measured(
     if name == "bleu":
         lower = bleu(outputs, references, language, lowercase=True)
         metrics |= {"bleu_lowercase": lower, "chrf": chrf(outputs, references)}
-
-    def scored(texts: Sequence[str], targets: Sequence[str]) -> float:
-        return value(score(texts, targets, data, language))
-
-    parts = by_group(scored, outputs, references, groups)
+    parts = by_group(lambda texts, targets: value(score(texts, targets, data, language)), outputs, references, groups)
     return metrics, {name: parts}
 
 
 def exact_match(outputs: Sequence[str], references: Sequence[str]) -> float:
     """Return the fraction of outputs that equal their references.
 
-    Args:
-        outputs: of the model.
-        references: one for each output.
-
-    Example:
-        >>> exact_match(["a", "b", "c", "d"], ["a", "b", "c", "x"])
-        0.75
+    >>> exact_match(["a", "b", "c", "d"], ["a", "b", "c", "x"])
+    0.75
     """
     right = [output == reference for output, reference in zip(outputs, references, strict=True)]
     return sum(right) / max(1, len(right))
-
-
-def in_place(outputs: Sequence[str], references: Sequence[str]) -> float:
-    """Return the fraction of the references' words that the outputs have at the same position.
-
-    Unlike `exact_match` it does not fall with the number of items in a list.
-
-    Args:
-        outputs: of the model.
-        references: one for each output.
-
-    Example:
-        >>> in_place(["a b", "c"], ["a x", "c"])
-        0.6666666666666666
-    """
-    rows = [(output.split(" "), text.split(" ")) for output, text in zip(outputs, references, strict=True)]
-    right = sum(sum(map(str.__eq__, output, text)) for output, text in rows)
-    return right / max(1, sum(len(text) for _, text in rows))
 
 
 def bleu(
@@ -154,7 +125,7 @@ def chrf(outputs: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
     return _scored(CHRF(), outputs, references)
 
 
-def length_groups(sources: Sequence[str], unit: str = "words", width: int = _WIDTH) -> list[str]:
+def length_groups(sources: Sequence[str], unit: str = "words", width: int = 10) -> list[str]:
     """Return the group of each source by its length.
 
     Args:

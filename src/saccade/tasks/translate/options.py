@@ -12,45 +12,33 @@ from saccade.tasks.looking import LookRequest
 
 __all__ = ["RECIPES", "REQUESTS", "TOKENIZERS", "EvalRequest", "Options", "Request"]
 
-#: Found by training: see the comments. The models have recipes of their own beside these, for their sizes; options that
-#: are in neither keep the defaults of their dataclass.
+_SMALL = {"warmup_steps": 100, "threads": 1, "checkpoint_steps": 100}
+#: Found by training. The models have recipes of their own beside these.
 RECIPES: dict[str, dict[str, Any]] = {
     # About 64 dates a batch: many small steps beat few large ones, and a rate below 3e-3 takes more of them. Two
-    # threads are little faster than one where both are free, and far slower where another program runs.
-    "dates": {
-        "batch_tokens": 1200,
-        "warmup_steps": 100,
-        "max_steps": 600,
-        "threads": 1,
-        "checkpoint_steps": 100,
-        "validation_steps": 100,
-        "tokenizer": "characters",
-    },
-    # Rows of dates are twice as long in the mean; the rest is as above.
+    # threads are little faster than one, and far slower if another program runs.
+    "dates": {**_SMALL, "batch_tokens": 1200, "max_steps": 600, "validation_steps": 100, "tokenizer": "characters"},
+    # Rows of dates are twice as long in the mean.
     "several-dates": {
+        **_SMALL,
         "batch_tokens": 2400,
-        "warmup_steps": 100,
         "max_steps": 500,
-        "threads": 1,
-        "checkpoint_steps": 100,
         "validation_steps": 250,
         "tokenizer": "characters",
     },
-    # A word, a bracket and a tag is one token each. Sentences are short and long, so that a batch has from 20 to 200.
+    # Words, brackets and tags are one token each. A batch has from 20 long to 200 short sentences.
     "trees": {
+        **_SMALL,
         "batch_tokens": 2400,
-        "warmup_steps": 100,
+        "max_steps": 800,
+        "validation_steps": 200,
+        "tokenizer": "words",
         "schedule": "cosine",
         "schedule_steps": 800,
         "final_rate": 0.05,
-        "max_steps": 800,
-        "threads": 1,
-        "checkpoint_steps": 100,
-        "validation_steps": 200,
-        "tokenizer": "words",
     },
-    # A corpus of one's own: found on the 29,000 pairs of Multi30k, which these steps pass 15 times. Batches of 2,000
-    # make enough of them; without dropping a third of all features so small a corpus is learned by heart.
+    # Found on the 29,000 pairs of Multi30k, which these steps pass 15 times. Larger batches make too few steps, and
+    # without dropping a third of all features so small a corpus is learned by heart.
     "files": {
         "label_smoothing": 0.1,
         "batch_tokens": 2000,

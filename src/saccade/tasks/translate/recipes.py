@@ -75,11 +75,9 @@ def smaller(count: int, words: float, recipes: Mapping[str, Mapping[str, Any]]) 
         >>> [(options["hidden_dim"], options["max_steps"]) for options, _ in smaller(2000, 9, recipes)]
         [(64, 1000)]
     """
-    sizes = [*_BY_SIZE]
-    size = _size(count, words)
-    steps = _recipe(size, recipes)["max_steps"]
-    results = []
+    sizes, size, results = [*_BY_SIZE], _size(count, words), []
     last = _recipe(size, recipes)
+    steps = last["max_steps"]
     for name in reversed(sizes[: sizes.index(size)]):
         options = _recipe(name, recipes)
         if all(options[part] >= last[part] for part in ("batch_tokens", "hidden_dim")):

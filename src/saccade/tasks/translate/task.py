@@ -49,10 +49,8 @@ class Translates(Generates):
             pairs += block.examples
             outputs += block.outputs
             seconds += block.seconds
-        references, tokens = (
-            [pair.target for pair in pairs],
-            sum(1 + len(best[0].ids) if best else 1 for best in outputs),
-        )
+        references = [pair.target for pair in pairs]
+        tokens = sum(1 + len(best[0].ids) if best else 1 for best in outputs)
         results = metrics.measured(best_texts(outputs), references, self.groups(pairs), options.data, options.target)
         encoded = self.codec.target.encode_batch([text[:LONGEST] for text in references])
         ratio = tokens / max(1, sum(1 + len(ids) for ids in encoded))
@@ -110,16 +108,10 @@ class Translates(Generates):
         return metrics.length_groups([pair.source for pair in pairs], unit)
 
 
-def _open(options: Any, objects: Any) -> Corpus:
-    names = SplitNames.of_options(options)
-    return open_corpus(options.data, options.source, options.target, objects, names)
-
-
 def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
     """Recipe for the number and length of pairs."""
     corpus = task.rows(model, given, objects)
-    sizes, recipes = read(corpus.get()), recipes_of(task, model)
-    less: Suited | None = None
+    sizes, recipes, less = read(corpus.get()), recipes_of(task, model), None
     for options, reason in reversed(smaller(*sizes, recipes)):
         less = Suited(options, reason, corpus, less)
     return Suited(*suited(*sizes, recipes), corpus, less)
@@ -142,8 +134,8 @@ def _sampler(job: Job) -> Sampler[Encoded]:
 
 def _joined(job: Job, model: nn.Module, others: Sequence[Any]) -> Pairs:
     """Codec of an ensemble, whose texts are as long as every member takes them."""
-    codec: Pairs = replace(shortest(job, model, others), options=shortest_texts(job, model, others).options)
-    return codec
+    options = shortest_texts(job, model, others).options
+    return replace(shortest(job, model, others), options=options)  # type: ignore[no-any-return]
 
 
 TRANSLATE = Task(
@@ -160,7 +152,9 @@ TRANSLATE = Task(
         "bytenet": "saccade.models.bytenet:ByteNet",
     },
     builtin=BUILTIN,
-    open=_open,
+    open=lambda options, objects: open_corpus(
+        options.data, options.source, options.target, objects, SplitNames.of_options(options)
+    ),
     codec=Pairs,
     predictor=Translates,
     Options=Options,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from torch import Tensor
 
@@ -25,16 +25,6 @@ __all__ = ["Translation", "described", "replaced"]
 _NO_ATTENTION = "No attention: shares of each token's gradient"
 
 
-class Experts(NamedTuple):
-    """Experts of each token of the source, and of the position at which each token of the output was written."""
-
-    source: Sequence[Taken] = ()
-    target: Sequence[Taken] = ()
-
-
-_NO_EXPERTS = Experts()
-
-
 @dataclass(frozen=True, repr=False)
 class Translation(Written):
     """Translations of a text.
@@ -46,7 +36,7 @@ class Translation(Written):
         source_tokens: its tokens as texts, and a mark for the end. Empty in lines.
         influence: how much each source token mattered to each token of the first output, and a title, in pictures of a
             model that does not attend.
-        experts: of the source and the first output, in JSON and pictures.
+        experts: of the tokens of the source and of the first output, in JSON and pictures.
     """
 
     source: Source
@@ -54,16 +44,17 @@ class Translation(Written):
     count: int
     source_tokens: tuple[str, ...] = ()
     influence: tuple[Tensor, str] | None = None
-    experts: Experts = _NO_EXPERTS
+    experts: tuple[Sequence[Taken], Sequence[Taken]] = ((), ())
 
     def to_json(self) -> dict[str, Any]:
         """Return tokens, translations and their attention weights."""
         translations = [output.to_json() for output in self.outputs]
         content = {"source": self.source.text, "source_tokens": list(self.source_tokens), "translations": translations}
-        if not self.outputs or not (self.experts.source or self.experts.target):
+        if not any(self.experts):
             return content
-        read = taken_json(self.experts.source, self.source_tokens)
-        return {**content, "experts": {**read, **taken_json(self.experts.target, self.outputs[0].tokens)}}
+        read, written = self.experts
+        layers = {**taken_json(read, self.source_tokens), **taken_json(written, self.outputs[0].tokens)}
+        return {**content, "experts": layers}
 
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
         """Draw the attention weights of the best translation, or its gradients."""
@@ -74,8 +65,8 @@ class Translation(Written):
             verb = MOVED if self.influence else "attends to"
             sides, scale = (self.source_tokens, best.tokens), "share" if self.influence else "weight"
             yield from look.alignment(weights, *sides, path, title=title, verb=verb, scale=scale, json=json)
-            yield from draw_taken(self.experts.source, self.source_tokens, path, "Source", json=json)
-            yield from draw_taken(self.experts.target, best.tokens, path, "Translation", json=json)
+            for experts, tokens, side in zip(self.experts, sides, ("Source", "Translation"), strict=True):
+                yield from draw_taken(experts, tokens, path, side, json=json)
 
 
 def replaced(output: Output, source: Source, codec: Pairs) -> Output:
@@ -101,14 +92,10 @@ def described(model: Any, answer: Translation, codec: Pairs, form: Form, by: By 
     elif form == "pictures" and outputs[0].weights is None:
         gradients = influence(model, *pair), _NO_ATTENTION
     tokens = (*answer.source.pieces(codec.source), END_MARK)
-    experts = _experts(model, pair)
-    return replace(answer, outputs=outputs, source_tokens=tokens, influence=gradients, experts=experts)
-
-
-def _experts(model: Any, pair: Encoded) -> Experts:
     batch, states = pad([pair]).to(next(model.parameters()).device), list[Any]()
     read = taken(model, lambda: states.append(model.encode(batch.source)))
-    return Experts(read, taken(model, lambda: model.decode(batch.target[:, :-1], states[0])))
+    experts = read, taken(model, lambda: model.decode(batch.target[:, :-1], states[0]))
+    return replace(answer, outputs=outputs, source_tokens=tokens, influence=gradients, experts=experts)
 
 
 def _without_space(first: str, *rest: str) -> tuple[str, ...]:

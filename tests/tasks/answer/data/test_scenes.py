@@ -48,6 +48,6 @@ def test_questions_of_one_scene_are_adjacent():
 def test_things_are_those_that_answer_depends_on_and_others():
     data = Scenes()
     for index in range(40):
-        one, made = data.example("test", index), data._question("test", index)[0]
+        one, made = data.example("test", index), data.described("test", index)[0]
         assert Counter(one.boxes + one.others) == Counter(thing.box for thing in made.scene.things)
         assert not set(one.boxes) & set(one.others)

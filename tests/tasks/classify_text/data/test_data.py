@@ -3,7 +3,8 @@ import pytest
 from saccade.data.rows import rows_of
 from saccade.errors import ArgumentError
 from saccade.tasks.classify_text.data import BUILTIN, Corpus, Texts, open_corpus
-from saccade.tasks.classify_text.data.reviews import Example, Reviews
+from saccade.tasks.classify_text.data.reviews import Reviews
+from saccade.tasks.labels.labelled import LabelledText
 from tasks.classify_text.conftest import labelled
 
 
@@ -46,7 +47,7 @@ def test_objects_have_the_columns_of_collections_and_labels_by_name(rows):
 
 def test_labels_of_objects_are_checked_as_those_of_files_are(rows):
     splits = {"train": rows[:40], "validation": rows[40:50], "test": [*rows[50:], ("", "no"), ("so so", "maybe")]}
-    with pytest.raises(ArgumentError, match="data: test, row 12: the label 'maybe' of the test split is in no text to"):
+    with pytest.raises(ArgumentError, match="data: test, row 12: the label 'maybe' of the test split is in no row to"):
         open_corpus("objects", splits)
     with pytest.raises(ArgumentError, match="data: expected two labels or more to train on, got 'yes' alone"):
         open_corpus("objects", [(text, "yes") for text, _ in rows])
@@ -114,7 +115,7 @@ def named(row, labels):
 
 def test_examples_are_rows_without_a_group():
     corpus = Texts(rows_of(SPLITS, named, dict.items), "data")
-    assert [corpus.example("train", n) for n in (0, 1)] == [Example(*row, "") for row in SPLITS["train"]]
+    assert [corpus.example("train", n) for n in (0, 1)] == [LabelledText(*row, "") for row in SPLITS["train"]]
     assert corpus.labels == ("bad", "good") and corpus.size("test") == 1
     for split, index in (("train", 2), ("test", -1), ("dev", 0)):
         with pytest.raises(ArgumentError, match="index: expected|split: expected"):
@@ -152,6 +153,6 @@ def test_texts_of_markup_alone_are_left_out():
 def test_labels_of_texts_that_are_left_out_are_none():
     with pytest.raises(ArgumentError, match="expected two labels or more to train on, got 'good' alone"):
         marked(train=["a", "<br>", "c"], validation=["d"], test=["d"])
-    with pytest.raises(ArgumentError, match="the label 'fair' of the test split is in no text to train on"):
+    with pytest.raises(ArgumentError, match="the label 'fair' of the test split is in no row to train on"):
         marked(train=["a", "b", ("<p>", "fair")], validation=["d"], test=[("e", "fair")])
     assert marked(train=["a", "b", ("<p>", "fair")], validation=["d"], test=["e", ("<p>", "fair")]).size("test") == 1

@@ -1,18 +1,20 @@
 """The laws' entry of `glimpse`."""
 
+from dataclasses import replace
+
 from saccade.tasks.glimpse import data
 from saccade.tasks.image import dataset
-from saccade.tasks.image.dataset import InMemory, Part
+from saccade.tasks.image.dataset import ImageRows
 from saccade.tasks.image.digits import open_digits
 from saccade.tasks.labels.metrics import accuracy
 from tasks.laws.entry import HELD_OUT, Entry
 
 
-def few_digits() -> InMemory:
+def few_digits() -> ImageRows:
     """Return the built-in digits with few of them held out."""
-    digits = open_digits()
-    few = {split: Part(*(each[:HELD_OUT] for each in digits.parts[split])) for split in ("validation", "test")}
-    return InMemory({"train": digits.parts["train"], **few}, digits.labels, digits.note)
+    rows = open_digits().rows
+    few = {split: rows.splits[split][:HELD_OUT] for split in ("validation", "test")}
+    return ImageRows(replace(rows, splits={**rows.splits, **few}))
 
 
 SEEING = {"glimpses": 3, "patch": 4, "hidden_dim": 8, "glimpse_dim": 4}

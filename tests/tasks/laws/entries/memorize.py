@@ -2,8 +2,7 @@
 
 from statistics import fmean
 
-from saccade.tasks.memorize import task
-from saccade.tasks.memorize.data import made, problems
+from saccade.tasks.memorize import problem, problems, task
 from tasks.laws.checks import is_near
 from tasks.laws.entry import HELD_OUT, LEARNED_FROM, Entry, longer
 
@@ -26,7 +25,7 @@ ENTRY = Entry(
     row=lambda item: (item.text, item.answer),
     columns=("input", "output"),
     by_hand=lambda predictions, labels: fmean(map(right_bits, predictions, labels)),
-    small=((made, "HELD_OUT", HELD_OUT), (task, "_ENDLESS", LEARNED_FROM), (problems.Copy, "usual", 3)),
+    small=((problem, "HELD_OUT", HELD_OUT), (task, "_ENDLESS", LEARNED_FROM), (problems.Copy, "usual", 3)),
     group=lambda data, split, index: data.example(split, index).group,
     blank=" ",
     formal=True,

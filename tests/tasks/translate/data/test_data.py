@@ -1,27 +1,8 @@
-import gzip
-
 import pytest
 
-from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.translate.data import BUILTIN, group_names, open_corpus
 from tiers import rest_slow
-
-
-@pytest.mark.parametrize("name", rest_slow(list(BUILTIN)))
-def test_built_in_data_have_three_splits_and_a_fingerprint(name):
-    corpus = open_corpus(name)
-    for split in ("train", "validation", "test"):
-        pair = corpus.example(split, 0)
-        assert pair.source and pair.target and pair.group in group_names(name)
-    assert corpus.size("test") and corpus.fingerprint == open_corpus(name).fingerprint
-
-
-def test_data_that_are_not_there_are_named():
-    with pytest.raises(ArgumentError, match="no data set no/such/folder, and no folder or file; built in: dates"):
-        open_corpus("no/such/folder")
-    with pytest.raises(ArgumentError, match="did you mean dates?"):
-        open_corpus("date")
 
 
 def test_a_folder_has_sides_and_a_file_may_have_languages(tmp_path):
@@ -51,15 +32,6 @@ def test_objects_have_the_columns_that_are_asked_for():
         open_corpus("objects", "fr", "en", nested)
 
 
-def test_blank_training_pairs_of_objects_are_left_out():
-    pairs = [(f"satz {n}", f"sentence {n}") for n in range(40)]
-    corpus = open_corpus("objects", objects=[*pairs[:3], ("", "nothing"), *pairs[3:], ("nichts", " ")])
-    assert corpus.fingerprint == open_corpus("objects", objects=pairs).fingerprint
-    assert corpus.note.startswith("data: train: left out 2 of 42 pairs, which have a blank side; the first is row 4; ")
-    own = open_corpus("objects", objects={"train": [*pairs, ("", "")], "val": [("", "a")], "test": [("b", "")]})
-    assert [own.size(split) for split in ("train", "validation", "test")] == [40, 1, 1]  # as of a folder
-
-
 @pytest.fixture
 def rows():
     """Sixty sentences, each with three translations, and a third column."""
@@ -84,16 +56,6 @@ def test_a_sentence_is_in_one_split_with_all_its_translations(tmp_path, rows):
     assert ("go 1", "va 61") in [pair for split in sources for pair in pairs(corpus, split)]
 
 
-def test_splits_do_not_depend_on_the_order_of_lines(tmp_path, rows):
-    first = open_corpus(write(tmp_path / "first.tsv", rows))
-    second = open_corpus(write(tmp_path / "second.tsv", rows[::-1]))
-    for split in first.rows.splits:
-        assert set(pairs(first, split)) == set(pairs(second, split))
-    assert first.fingerprint != second.fingerprint
-    (tmp_path / "other.gz").write_bytes(gzip.compress((tmp_path / "first.tsv").read_bytes()))
-    assert open_corpus(str(tmp_path / "other.gz")).fingerprint == first.fingerprint
-
-
 def test_blank_sides_are_left_out_and_white_space_is_taken_off(tmp_path):
     rows = [(" a ", "x\r"), ("b", ""), ("", "y"), ("",), ("c", "\u3000z"), ("d", "w", "")]
     corpus = open_corpus(write(tmp_path / "pairs.tsv", rows))
@@ -108,35 +70,29 @@ def test_blank_sides_are_left_out_and_white_space_is_taken_off(tmp_path):
     assert held_out == "as there are none of their own: 1 pair for validation, 1 pair for test"
 
 
-def test_a_line_without_a_tab_is_named(tmp_path):
-    with pytest.raises(ArgumentError, match=r"^row 2 of .*pairs\.tsv: expected source and target with a tab .*no tab"):
-        open_corpus(write(tmp_path / "pairs.tsv", [("a", "x"), ("no tab",), ("c", "z")]))
+@pytest.mark.parametrize("name", rest_slow(list(BUILTIN)))
+def test_built_in_data_are_pairs_of_named_groups(name):
+    corpus = open_corpus(name)
+    assert corpus.fingerprint == open_corpus(name).fingerprint
+    for split in ("train", "validation", "test"):
+        pair = corpus.example(split, 3)
+        assert pair.source and pair.target and pair.group in group_names(name)
+        assert pair == open_corpus(name).example(split, 3)
 
 
-def test_a_header_names_the_columns_and_the_split(tmp_path):
-    path, names = tmp_path / "pairs.csv", ("train", "valid", "test")
-    path.write_text("Split,target,source\n" + "".join(f'{names[n % 3]},"va, {n}",go {n}\n' for n in range(9)))
-    corpus = open_corpus(str(path))
-    for number, split in enumerate(("train", "validation", "test")):
-        assert pairs(corpus, split) == [(f"go {n}", f"va, {n}") for n in range(number, 9, 3)]
-    path.write_text("source,target,split\n" + "a,b,train\nc,d,dev\n" * 2)
-    with pytest.raises(ArgumentError, match="--test-split: .*got late; there is train, validation"):
-        open_corpus(str(path), names=SplitNames({"test": "late"}))
-    path.write_text("source,target,split\na,b,train\na,b,odd\n")
-    with pytest.raises(ArgumentError, match=r"^row 3 of .*pairs\.csv, column .split.: expected one of train"):
-        open_corpus(str(path))
+UNITS = "".join(f'<tu><tuv xml:lang="en"><seg>{n}</seg></tuv></tu>' for n in range(5))
 
 
-def test_commas_are_text_in_pairs_without_a_header(tmp_path):
-    (tmp_path / "pairs.txt").write_text("yes, sir\n" * 3)
-    with pytest.raises(ArgumentError, match="row 1 of .*: expected a header that names source and target, got 'yes, s"):
-        open_corpus(str(tmp_path / "pairs.txt"))
-
-
-def test_both_sides_in_one_language_are_refused_in_any_file(tmp_path):
-    units = "".join(f'<tu><tuv xml:lang="en"><seg>{n}</seg></tuv></tu>' for n in range(5))
-    (tmp_path / "a.tmx").write_text(f'<tmx version="1.4"><header/><body>{units}</body></tmx>')
-    (tmp_path / "a.csv").write_text("en,de\n" + "".join(f"a{n},b{n}\n" for n in range(5)))
-    for name in ("a.tmx", "a.csv"):
-        with pytest.raises(ArgumentError, match="^--target: expected another side than --source, got EN for both"):
-            open_corpus(str(tmp_path / name), "en", "EN")
+@pytest.mark.parametrize(
+    ("file", "content", "sides", "message"),
+    [
+        ("a.tsv", "a\tx\nno tab\nc\tz\n", (), r"^row 2 of .*a\.tsv: expected source and target with a tab .*no tab"),
+        ("a.txt", "yes, sir\n" * 3, (), "row 1 of .*: expected a header that names source and target, got 'yes, s"),
+        ("a.tmx", f'<tmx version="1.4"><header/><body>{UNITS}</body></tmx>', ("en", "EN"), "got EN for both"),
+        ("a.csv", "en,de\na,b\n", ("en", "EN"), "^--target: expected another side than --source, got EN for both"),
+    ],
+)
+def test_what_is_no_pair_of_sides_is_one_line(file, content, sides, message, tmp_path):
+    (tmp_path / file).write_text(content)
+    with pytest.raises(ArgumentError, match=message):
+        open_corpus(str(tmp_path / file), *sides)

@@ -10,30 +10,12 @@ from collections import Counter
 import pytest
 
 from saccade.data.dataset import SPLITS
-from saccade.errors import ArgumentError, SaccadeError
+from saccade.errors import SaccadeError
 from saccade.tasks.translate.data import dates as module
 from saccade.tasks.translate.data.corpus import Pair
 from saccade.tasks.translate.data.dates import FORMS, LANGUAGES, YEARS, Dates, write
-from tiers import every
 
 DATES = Dates()
-
-
-@every(
-    ("locale", "form", "text"),
-    [
-        ("fr", "full", "mercredi 18 juin 2025"),
-        ("en", "long", "June 18, 2025"),
-        ("de", "medium", "18.06.2025"),
-        ("ja", "long", "2025年6月18日"),
-        ("ja", "medium", "2025/06/18"),
-        ("he", "long", "18 ביוני 2025"),
-        ("hi", "long", "18 जून 2025"),
-        ("tr", "full", "18 Haziran 2025 Çarşamba"),
-    ],
-)
-def test_a_date_is_written_as_its_language_does(locale: str, form: str, text: str) -> None:
-    assert write(locale, form, datetime.date(2025, 6, 18)) == text
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -50,14 +32,6 @@ def test_languages_are_known_to_babel_by_these_names() -> None:
 
     assert len(LANGUAGES) == 20
     assert {locale: Locale.parse(locale).english_name for locale in LANGUAGES} == dict(LANGUAGES)
-
-
-@pytest.mark.parametrize("split", SPLITS)
-def test_an_example_is_a_function_of_split_and_index(split: str) -> None:
-    forwards = [DATES.example(split, index) for index in range(50)]
-    backwards = [Dates().example(split, index) for index in reversed(range(50))]
-    assert forwards == backwards[::-1]
-    assert len(set(forwards)) == 50
 
 
 def test_a_date_belongs_to_one_split() -> None:
@@ -125,17 +99,6 @@ def test_the_fingerprint_names_the_words(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "CLDR" in before
     monkeypatch.setattr(module, "write", lambda locale, form, date: f"{write(locale, form, date)}!")
     assert DATES.fingerprint != before
-
-
-def test_wrong_split_or_index_is_named() -> None:
-    with pytest.raises(ArgumentError, match=r"split: expected one of train, validation, test, got 'dev'"):
-        DATES.example("dev", 0)
-    with pytest.raises(ArgumentError, match=r"split: .* got 'dev'"):
-        DATES.size("dev")
-    with pytest.raises(ArgumentError, match=r"index: expected 0 <= index < 2000 in test, got 2000"):
-        DATES.example("test", 2000)
-    with pytest.raises(ArgumentError, match=r"index: expected 0 <= index in train, got -1"):
-        DATES.example("train", -1)
 
 
 def test_without_babel_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

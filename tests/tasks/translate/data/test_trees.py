@@ -9,7 +9,6 @@ from random import Random
 
 import pytest
 
-from saccade.errors import ArgumentError
 from saccade.tasks.translate.data.trees import _DEEPEST, GRAMMAR, LENGTHS, WORDS, Trees, draw
 from tiers import rest_slow
 from tiny import environment, python
@@ -111,12 +110,3 @@ def test_every_rule_is_drawn_and_depth_is_bounded():
 
     deep = [depth(draw(Random(index))[1]) for index in range(600)]
     assert 8 <= max(deep) <= _DEEPEST and max(depth(draw(Random(index), deepest=5)[1]) for index in range(200)) < 6
-
-
-def test_what_there_is_not_is_refused():
-    with pytest.raises(ArgumentError, match="split: expected one of train, validation, test, got 'tset'"):
-        TREES.example("tset", 0)
-    with pytest.raises(ArgumentError, match="index: expected 0 <= index < 1000 in test, got 1000"):
-        TREES.example("test", 1000)
-    with pytest.raises(ArgumentError, match="index: expected 0 <= index in train, got -1"):
-        TREES.example("train", -1)

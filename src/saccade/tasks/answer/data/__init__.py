@@ -2,17 +2,14 @@
 
 from typing import Any
 
-from saccade.data import open_rows
 from saccade.data.layouts.daquar import daquar
 from saccade.data.layouts.easy_vqa import easy_vqa
 from saccade.data.layouts.vqa import vqa
 from saccade.data.splits import SplitNames
 from saccade.tasks.answer.data.corpus import Asked, Corpus, Posed
-from saccade.tasks.answer.data.questions import Questions, blank, columns
+from saccade.tasks.answer.data.questions import COLUMNS, Questions
 from saccade.tasks.answer.data.scenes import Scenes
-from saccade.tasks.image.dataset import refuse_size
-from saccade.tasks.image.pictures import Gallery, Known, fitted, key_of
-from saccade.tasks.image.sources import TABLES, refuse_features
+from saccade.tasks.image.pictures import Known, fitted, open_pictured
 
 __all__ = ["BUILTIN", "Asked", "Corpus", "Posed", "open_corpus"]
 
@@ -49,28 +46,13 @@ def open_corpus(
         >>> open_corpus("scenes").size("test")
         2000
     """
-    if known:
-        refuse_features(data, BUILTIN)
-    if data in BUILTIN:
-        refuse_size(data, size)
-    gallery = Gallery(data, known)
-    corpus: Corpus = open_rows(
-        data,
-        {"scenes": lambda: Scenes(*things, seed)},
-        columns(gallery),
-        lambda rows: Questions(rows, gallery, fitted(rows, gallery, size)),
-        names,
-        objects,
-        holds=_HOLDS,
-        first=(easy_vqa, vqa, daquar),
-        blank=blank(gallery),
-        what="questions",
-        key=key_of,
-        ends=TABLES,
-        whole=["questions"],
-        held=gallery.held,
-    )
-    return corpus
+    opened = open_pictured(
+        data, BUILTIN, size, objects, names, known,
+        columns=COLUMNS, layouts=(easy_vqa, vqa, daquar), what="questions", holds=_HOLDS,
+    )  # fmt: skip
+    if opened is None:
+        return Scenes(*things, seed)
+    return Questions(*opened, fitted(*opened, size))
 
 
 _HOLDS = "lines of images, questions and answers (train.tsv or questions.tsv), easy-VQA, DAQUAR or VQA"

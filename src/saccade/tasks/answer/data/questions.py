@@ -4,31 +4,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from saccade.data import Blank, Column, Row, Rows
+from saccade.data import Column, Row, Rows
 from saccade.data.cleaning import cleaned
 from saccade.data.columns import FILL
 from saccade.data.dataset import SPLITS
 from saccade.tasks.answer.data.corpus import Asked, Posed
 from saccade.tasks.image.pictures import Gallery, Illustrated
 
-__all__ = ["Questions", "blank", "columns", "kind_of"]
+__all__ = ["COLUMNS", "Questions", "kind_of"]
 
 _KINDS = 12  # of questions by their first words; all others are one more
-
-
-def columns(gallery: Gallery) -> list[Column]:
-    """Return the columns of images, questions and answers: one, or one of each person."""
-    return [
-        Column("image", ("image", "img", "path"), gallery, what="an image"),
-        Column("question", ("question", "text"), _question, what="a question"),
-        Column("answer", ("answer", "answers", "label"), _answers, what="an answer"),
-        Column("kind", ("kind",), lambda cell: cell if isinstance(cell, str) else "", needed=False),
-    ]
-
-
-def blank(gallery: Gallery) -> Blank[Row]:
-    """Return the rows to leave out: those without their image."""
-    return Blank(lambda row: row["image"] is None, f"questions, {gallery.blank}", whole=False)
 
 
 class Questions(Illustrated[Posed]):
@@ -92,3 +77,11 @@ def _answers(cell: Any) -> tuple[str, ...]:
     if not cleaned_texts:
         raise ValueError(f"expected an answer, got an empty cell; {FILL}")
     return cleaned_texts
+
+
+COLUMNS = (
+    Column("question", ("question", "text"), _question, what="a question"),
+    Column("answer", ("answer", "answers", "label"), _answers, what="an answer"),
+    Column("kind", ("kind",), lambda cell: cell if isinstance(cell, str) else "", needed=False),
+)
+"""Columns of questions with an answer, or one of each person."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from saccade.data import Blank, Column, Row, Rows
+from saccade.data import Row, Rows
 from saccade.data.cleaning import cleaned
 from saccade.data.columns import FILL
 from saccade.data.dataset import SPLITS
@@ -11,24 +11,10 @@ from saccade.errors import ArgumentError
 from saccade.tasks.caption.data.corpus import Captioned
 from saccade.tasks.image.pictures import Gallery, Illustrated
 
-__all__ = ["Captions", "blank", "columns"]
+__all__ = ["Captions", "captions"]
 
 Text: TypeAlias = tuple[str, tuple[str, ...]]
 """A caption, and all captions of its image."""
-
-
-def columns(gallery: Gallery) -> list[Column]:
-    """Return the columns of images with one caption or several."""
-    names = ("caption", "captions", "sentences", "sentence", "text")
-    return [
-        Column("image", ("image", "img", "path"), gallery, what="an image"),
-        Column("caption", names, _captions, what="a caption"),
-    ]
-
-
-def blank(gallery: Gallery) -> Blank[Row]:
-    """Return the rows to leave out: those of a published collection without their image."""
-    return Blank(lambda row: row["image"] is None, f"captions, {gallery.blank}", whole=False)
 
 
 class Captions(Illustrated[Text]):
@@ -44,7 +30,7 @@ class Captions(Illustrated[Text]):
     """
 
     def __init__(self, rows: Rows[Row], gallery: Gallery, size: tuple[int, int] | None) -> None:
-        captions: dict[str, dict[int, tuple[str, ...]]] = {split: {} for split in SPLITS}
+        by_image: dict[str, dict[int, tuple[str, ...]]] = {split: {} for split in SPLITS}
         first = dict[int, str]()
         for split in SPLITS:
             for index, row in enumerate(rows.splits[split]):
@@ -52,10 +38,14 @@ class Captions(Illustrated[Text]):
                 if gallery.named and (other := first.setdefault(picture.number, split)) != split:
                     wanted = f"expected {picture.name} in one split, got it in {other} and in {split}"
                     raise ArgumentError(f"{rows.where(split, index)}: {wanted}")
-                captions[split][picture.number] = captions[split].get(picture.number, ()) + row["caption"]
+                by_image[split][picture.number] = by_image[split].get(picture.number, ()) + row["caption"]
         splits = {
-            split: [(number, (text, texts)) for number, texts in own.items() for text in texts[: _count(split)]]
-            for split, own in captions.items()
+            split: [
+                (number, (text, texts))
+                for number, texts in own.items()
+                for text in (texts if split == "train" else texts[:1])
+            ]
+            for split, own in by_image.items()
         }
         super().__init__(gallery.pictures, size, splits, rows.note)
 
@@ -73,18 +63,14 @@ class Captions(Illustrated[Text]):
         return self._row(split, index)[1][1]
 
 
-def _count(split: str) -> int | None:
-    return None if split == "train" else 1
-
-
-def _captions(cell: Any) -> tuple[str, ...]:
-    """One caption or several, as texts."""
-    if isinstance(cell, Mapping):  # COCO's of `datasets`
+def captions(cell: Any) -> tuple[str, ...]:
+    """Return the captions of a cell: one text, a list of texts, or COCO's as `datasets` has them."""
+    if isinstance(cell, Mapping):
         cell = cell.get("raw")
     texts = [cell] if isinstance(cell, str) else cell
     if not isinstance(texts, Sequence) or not texts or not all(isinstance(text, str) for text in texts):
         raise ValueError(f"expected a caption or a list of captions, got {cell!r:.60}")
-    captions = tuple(cleaned(text, "caption") for text in texts)
-    if not all(captions):
+    cleaned_texts = tuple(cleaned(text, "caption") for text in texts)
+    if not all(cleaned_texts):
         raise ValueError(f"expected a caption, got an empty cell; {FILL}")
-    return captions
+    return cleaned_texts

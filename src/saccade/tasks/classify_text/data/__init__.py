@@ -2,17 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Protocol
 
 from saccade.data import OBJECTS, Blank, Column, Examples, Row, Rows, open_rows
 from saccade.data.columns import label
-from saccade.data.dataset import SPLITS, Dataset
+from saccade.data.dataset import Dataset
+from saccade.data.labels import check_labels
 from saccade.data.layouts.sentences import SENTENCES, read_sentences, sentences
 from saccade.data.layouts.text_folders import text_folders
 from saccade.data.splits import SplitNames
-from saccade.errors import ArgumentError
-from saccade.tasks.classify_text.data.reviews import Example, Reviews
+from saccade.tasks.classify_text.data.reviews import Reviews
+from saccade.tasks.labels.labelled import LabelledText
 from saccade.tasks.text.markup import without_markup
 
 __all__ = ["BUILTIN", "Corpus", "Texts", "open_corpus"]
@@ -23,12 +24,11 @@ BUILTIN = {
 _COLUMNS = (Column("text", ("text", "sentence")), Column("label", ("label",), label, what="a label"))
 _LAYOUTS = (text_folders, partial(sentences, columns=_COLUMNS))
 _HOLDS = "train.csv (.tsv, .txt, .jsonl, .parquet), or a folder of .txt files for each label"
-_FEW = 10  # labels that any number of texts may have
 _BLANK = Blank[Row](lambda row: not row["text"], "texts, which are blank")
 _BARE = Blank[Row](lambda row: not without_markup(row["text"]).strip(), "texts, which are blank without markup")
 
 
-class Corpus(Dataset[Example], Protocol):
+class Corpus(Dataset[LabelledText], Protocol):
     """Labelled texts in three splits."""
 
     @property
@@ -36,7 +36,7 @@ class Corpus(Dataset[Example], Protocol):
         """All labels, sorted."""
 
 
-class Texts(Examples[Example]):
+class Texts(Examples[LabelledText]):
     """A corpus of rows with a text and a label.
 
     Args:
@@ -48,25 +48,8 @@ class Texts(Examples[Example]):
     """
 
     def __init__(self, rows: Rows[Row], where: str) -> None:
-        super().__init__(rows, lambda row: Example(**row, group=""))
-        labels, size = set(self.labels), rows.size("train")
-        if len(labels) < 2:
-            got = f"got {self.labels[0]!r:.60} alone"
-            raise ArgumentError(f"{where}: expected two labels or more to train on, {got}")
-        if len(labels) > _FEW and 2 * len(labels) > size:
-            got = f"got {len(labels)} different ones for {size} texts; are these the labels?"
-            raise ArgumentError(f"{where}: expected labels that several texts have, {got}")
-        for split in SPLITS[1:]:
-            for index, row in enumerate(rows.splits[split]):
-                if row["label"] not in labels:
-                    wrong = f"the label {row['label']!r:.60} of the {split} split is in no text to train on"
-                    way_out = "leave it out, or add texts that have it"
-                    raise ArgumentError(f"{rows.where(split, index)}: {wrong}; {way_out}")
-
-    @cached_property
-    def labels(self) -> tuple[str, ...]:
-        """All labels of the training split, sorted."""
-        return tuple(sorted({row["label"] for row in self.rows.splits["train"]}))
+        super().__init__(rows, lambda row: LabelledText(**row))
+        self.labels = check_labels(rows, lambda row: [row["label"]], where, "texts")
 
 
 def open_corpus(

@@ -14,12 +14,12 @@ and each may be negated. No single word tells the label of these.
 import hashlib
 from collections.abc import Sequence
 from itertools import count
-from typing import NamedTuple
 
 from saccade.data.generated import Generated, first_in
+from saccade.tasks.labels.labelled import LabelledText
 from saccade.train.randomness import derive
 
-__all__ = ["HELD_OUT", "Example", "Reviews"]
+__all__ = ["HELD_OUT", "Reviews"]
 
 HELD_OUT = 2000
 """Examples of validation, and of test."""
@@ -39,19 +39,7 @@ _FORMS = ("plain", "plain", "negated", "turned")
 _VERSION = 1  # of the grammar
 
 
-class Example(NamedTuple):
-    """A text, its label, and a group to measure it in beside its class, "" for none.
-
-    >>> Example("a fine film", "positive", "").label
-    'positive'
-    """
-
-    text: str
-    label: str
-    group: str
-
-
-class Reviews(Generated[Example]):
+class Reviews(Generated[LabelledText]):
     """Reviews of one sentence: "plain", "negated", or "turned" (two clauses).
 
     Training is endless. Validation and test hold 2,000 sentences each. The hash of a sentence decides its split, so no
@@ -66,7 +54,7 @@ class Reviews(Generated[Example]):
 
     labels: Sequence[str] = _LABELS
 
-    def make(self, split: str, index: int) -> Example:
+    def make(self, split: str, index: int) -> LabelledText:
         drawn = (_written(_Dice(split, index, attempt)) for attempt in count())
         return first_in(split, drawn, lambda example: example.text)
 
@@ -91,7 +79,7 @@ class _Dice:
         return table[index]
 
 
-def _written(dice: _Dice) -> Example:
+def _written(dice: _Dice) -> LabelledText:
     positive, form = dice.pick("ny") == "y", dice.pick(_FORMS)
     if form != "turned":
         clause = _clause(dice, positive=positive, negated=form == "negated")
@@ -102,7 +90,7 @@ def _written(dice: _Dice) -> Example:
         turn = dice.pick(_TURNS)
         clause = f"{other} {turn} {main}" if turn in ("but", "yet") else _subordinate(dice, turn, main, other)
     words = " ".join([dice.pick(_BEFORE), clause, dice.pick(_AFTER)])
-    return Example(" ".join(words.split()), _LABELS[positive], form)
+    return LabelledText(" ".join(words.split()), _LABELS[positive], form)
 
 
 def _subordinate(dice: _Dice, turn: str, main: str, other: str) -> str:

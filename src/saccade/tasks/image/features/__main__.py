@@ -4,27 +4,35 @@ python -m saccade.tasks.image.features IMAGES --encoder torchvision:resnet50 --w
 """
 
 import argparse
+import io
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from saccade._system.files import left_over, told
+import torch
+from torch import Tensor
+
+from saccade._system.files import check_folder, left_over, told
 from saccade._system.notes import open_streams, output, say
 from saccade.errors import ArgumentError, SaccadeError
-from saccade.tasks.image.features.encoders import open_encoder
-from saccade.tasks.image.features.extract import extract, found
+from saccade.tasks.image.features.encoders import Encoder, open_encoder
+from saccade.tasks.image.features.store import write_store
+from saccade.tasks.image.images import read_image
+from saccade.tasks.image.places import Images, Place
 
 __all__ = ["main"]
 
-_INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended
+_INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended
+_BATCH = 32  # images at once
+_SIZES = range(16, 2049)  # pixels
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program.
 
     Args:
-        arguments: those behind its name; those of this process if None.
+        arguments: those behind its name; None: those of this process.
 
     Returns:
         The exit code: 0, 2 after an error, 130 after Ctrl-C.
@@ -36,18 +44,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     open_streams()
     try:
         given = _parser().parse_args(arguments)
-        found(given.images, given.output, given.size)  # before weights are read, which may take a while
+        places = _places(given.images, given.output, given.size)  # before the weights, which take a while
         encoder = open_encoder(given.encoder, given.weights, given.layer)
-        for path in _left(given.output):
+        for path in left_over(given.output.parent, {given.output.name}) if given.output.parent.is_dir() else ():
             say(f"{path} is of an extraction that was killed, unless one runs now: remove it")
-        count = extract(given.images, encoder, given.output, size=given.size, told=_progress)
-        output(f"{given.output}: features of {count} images")
+        _extract(places, encoder, given.output, given.size)
+        output(f"{given.output}: features of {len(places)} images")
     except SaccadeError as error:
-        return _fail(str(error), 2)
+        say(str(error))
+        return 2
     except OSError as error:
-        return _fail(told(error), 2)
+        say(told(error))
+        return 2
     except KeyboardInterrupt:
-        return _fail("interrupted", _INTERRUPTED)
+        say("interrupted")
+        return _INTERRUPTED
     return 0
 
 
@@ -68,18 +79,33 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _left(output: Path) -> list[Path]:
-    """What extractions to the same place left that were killed."""
-    return left_over(output.parent, {output.name}) if output.parent.is_dir() else []
+def _places(images: Path, output: Path, size: int) -> list[tuple[str, Place]]:
+    """The images of a folder or archive with their paths, after a check of all arguments."""
+    if size not in _SIZES:
+        raise ArgumentError(f"--size: expected pixels from {_SIZES[0]} to {_SIZES[-1]}, got {size}")
+    if output.exists():
+        raise ArgumentError(f"--output: expected a place where nothing is, got {output}, which is there; name another")
+    check_folder("--output", output.parent)
+    if not images.exists():
+        raise ArgumentError(f"expected a folder or archive of images, found none at {images}")
+    if not (places := Images(images).all()):
+        raise ArgumentError(f"{images}: expected images in or below it, found none")
+    return places
 
 
-def _progress(done: int, count: int) -> None:
-    say(f"{done} of {count} images")
+def _extract(places: Sequence[tuple[str, Place]], encoder: Encoder, output: Path, size: int) -> None:
+    """Write the maps of images, scaled until they cover a square and cut to its middle, as a store."""
 
+    def maps() -> Iterator[Tensor]:
+        for first in range(0, len(places), _BATCH):
+            batch = [place for _, place in places[first : first + _BATCH]]
+            images = [read_image(io.BytesIO(one.read()), one.told, channels=3, size=(size, size)) for one in batch]
+            yield from encoder.maps(torch.stack(images))[0]
+            say(f"{first + len(batch)} of {len(places)} images")
 
-def _fail(message: str, code: int) -> int:
-    say(message)
-    return code
+    _, grid = encoder.maps(torch.zeros(1, 3, size, size, dtype=torch.uint8))
+    name = f"{encoder.name} {encoder.layer} {size} × {size}"
+    write_store(output, [path for path, _ in places], maps(), grid=grid, encoder=name, weights=encoder.weights)
 
 
 if __name__ == "__main__":

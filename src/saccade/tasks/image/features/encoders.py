@@ -5,8 +5,9 @@ import hashlib
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from pickle import UnpicklingError  # what torch.load raises; nothing is unpickled by it
+from pickle import UnpicklingError  # torch.load raises it; nothing is unpickled by it
 from typing import Any, NamedTuple
 
 import torch
@@ -20,8 +21,8 @@ __all__ = ["BUILDERS", "Built", "Encoder", "open_encoder"]
 
 _MEAN, _DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, which torchvision's weights expect
 _INSIDE = ("state_dict", "model_state_dict", "model")  # where checkpoints of training programs have the weights
-_HEADS = ("fc", "head", "heads", "classifier")  # what is behind the features, and may be of other classes
-_LAYERS = ("layer4", "features", "blocks", "stages")  # usual names of what ends in the last features
+_HEADS = ("fc", "head", "heads", "classifier")  # classifiers behind the features, perhaps of other classes
+_LAYERS = ("layer4", "features", "blocks", "stages")  # usual names of the modules of the last features
 _DAMAGED = (
     OSError, RuntimeError, ValueError, KeyError, EOFError, TypeError, AttributeError, IndexError, UnpicklingError,
     AssertionError, OverflowError, struct.error,
@@ -41,18 +42,18 @@ class Built(NamedTuple):
     deviation: tuple[float, ...] = _DEVIATION
 
 
-class _Reached(Exception):  # no error: the layer has been reached
-    """What lies behind a layer need not be computed."""
+class _Reached(Exception):  # no error: the layer has been reached, and what follows is not computed
+    pass
 
 
 @dataclass(frozen=True, eq=False)
 class Encoder:
-    """What makes maps of features of images.
+    """A network up to a layer.
 
     Args:
         built: the network.
-        layer: the name of the module in it whose output is taken.
-        name: what it is called, for the index of a store.
+        layer: the name of the module whose output is taken.
+        name: of the network, for the index of a store.
         weights: the SHA-256 of the file of its weights.
 
     Example:
@@ -77,10 +78,10 @@ class Encoder:
             ArgumentError: if the layer's output is no map, or the network takes no images of this size.
         """
         mean, deviation = (torch.tensor(part)[:, None, None] for part in self.built[1:])
-        found: list[Any] = []
+        outputs: list[Any] = []
 
         def take(_module: nn.Module, _given: Any, output: Any) -> None:
-            found.append(output)
+            outputs.append(output)
             raise _Reached
 
         layer = self.built.module.get_submodule(self.layer)
@@ -90,12 +91,11 @@ class Encoder:
         except _Reached:
             pass
         except (RuntimeError, ValueError, AssertionError) as error:
-            got = " ".join(str(error).split())[:150]
-            size = f"{images.shape[2]} × {images.shape[3]}"
-            raise ArgumentError(f"--size: expected one that {self.name} takes, got {size} ({got})") from error
-        if not found or not isinstance(found[0], Tensor):
+            got = f"{images.shape[2]} × {images.shape[3]} ({_line(error, 150)})"
+            raise ArgumentError(f"--size: expected one that {self.name} takes, got {got}") from error
+        if not outputs or not isinstance(outputs[0], Tensor):
             raise ArgumentError(f"--layer: expected a module of {self.name} that gives a map, got {self.layer}")
-        return _map(found[0], self.built.module, f"{self.name} {self.layer}")
+        return _map(outputs[0], self.built.module, f"{self.name} {self.layer}")
 
 
 def open_encoder(encoder: str, weights: Path, layer: str | None = None) -> Encoder:
@@ -103,8 +103,7 @@ def open_encoder(encoder: str, weights: Path, layer: str | None = None) -> Encod
 
     Args:
         encoder: its library and its name there: torchvision:resnet50, timm:resnet50.
-        weights: .safetensors; or what torch.load reads with weights_only=True, as anything else that is pickled could
-            run a program as it is read.
+        weights: .safetensors, or a file that torch.load reads with weights_only=True: other pickles run programs.
         layer: the module whose output is taken, such as layer3 or features.28; None: the usual last one.
 
     Raises:
@@ -121,45 +120,46 @@ def open_encoder(encoder: str, weights: Path, layer: str | None = None) -> Encod
     modules = dict(built.module.named_modules())
     chosen = layer or next((usual for usual in _LAYERS if usual in modules), None)
     if chosen is None or chosen not in modules:
-        children = inventory(name for name, _ in built.module.named_children())
         near = difflib.get_close_matches(layer or "", list(modules), 1)
-        hint = f"did you mean {near[0]}?" if near else f"there is {children}"
+        there = inventory(name for name, _ in built.module.named_children())
+        hint = f"did you mean {near[0]}?" if near else f"there is {there}"
         raise ArgumentError(f"--layer: expected a module of {encoder}, got {layer or 'none'}; {hint}")
     return Encoder(built, chosen, encoder, digest)
 
 
 def _torchvision(name: str) -> Built:
-    models = _imported("torchvision", lambda: __import__("torchvision.models").models)
-    return Built(_made("torchvision", name, models.list_models(), lambda: models.get_model(name, weights=None)))
+    models = _imported("torchvision", "torchvision.models")
+    _check_name("torchvision", name, models.list_models())
+    return Built(models.get_model(name, weights=None))
 
 
 def _timm(name: str) -> Built:
-    timm = _imported("timm", lambda: __import__("timm"))
-    module = _made("timm", name, timm.list_models(), lambda: timm.create_model(name, pretrained=False))
+    timm = _imported("timm", "timm")
+    _check_name("timm", name, timm.list_models())
+    module = timm.create_model(name, pretrained=False)
     expects = getattr(module, "pretrained_cfg", {})
     return Built(module, tuple(expects.get("mean", _MEAN)), tuple(expects.get("std", _DEVIATION)))
 
 
-#: What builds a network with random weights by its name, for each library.
 BUILDERS: dict[str, Callable[[str], Built]] = {"torchvision": _torchvision, "timm": _timm}
+"""Functions from a name to a network with random weights, by library."""
 
 
-def _imported(library: str, load: Callable[[], Any]) -> Any:
+def _imported(library: str, module: str) -> Any:
     try:
-        return load()
+        return import_module(module)
     except ImportError as error:
         raise SaccadeError(f"--encoder {library}:... needs {library}: pip install {library} ({error})") from error
     except (RuntimeError, OSError) as error:  # a build for another torch
-        got = " ".join(str(error).split())[:100]
-        raise SaccadeError(f"{library} is there and does not fit this torch {torch.__version__}: {got}") from error
+        got = f"{torch.__version__}: {_line(error)}"
+        raise SaccadeError(f"{library} is there and does not fit this torch {got}") from error
 
 
-def _made(library: str, name: str, known: list[str], make: Callable[[], nn.Module]) -> nn.Module:
-    if name not in known and name.partition(".")[0] not in known:  # timm's names may say behind a dot what they learned
+def _check_name(library: str, name: str, known: list[str]) -> None:
+    if name not in known and name.partition(".")[0] not in known:  # a name of timm may have its data behind a dot
         near = difflib.get_close_matches(name, known, 1)
         hint = f"; did you mean {library}:{near[0]}?" if near else ""
         raise ArgumentError(f"--encoder: expected a model of {library}, got {name}{hint}")
-    return make()
 
 
 def _read(path: Path) -> tuple[Mapping[str, Tensor], str]:
@@ -169,17 +169,15 @@ def _read(path: Path) -> tuple[Mapping[str, Tensor], str]:
     try:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        found = _tensors(path)
-    except SaccadeError:
-        raise
+        return _tensors(path), digest
     except UnpicklingError as error:
         got = "got what torch.load(weights_only=True) does not read; other objects could run a program as they are read"
         raise ArgumentError(f"--weights: {path}: expected tensors alone, {got}: save them as safetensors") from error
     except _DAMAGED as error:
-        got = " ".join(str(error).split())[:100]
-        wanted = "expected tensors in a .pth or .safetensors file, got another"
-        raise ArgumentError(f"--weights: {wanted}: {path} ({got or type(error).__name__})") from error
-    return found, digest
+        got = f"{path} ({_line(error)})"
+        raise ArgumentError(
+            f"--weights: expected tensors in a .pth or .safetensors file, got another: {got}"
+        ) from error
 
 
 def _tensors(path: Path) -> dict[str, Tensor]:
@@ -191,25 +189,25 @@ def _tensors(path: Path) -> dict[str, Tensor]:
             return dict(load_file(path))
         except SafetensorError as error:
             raise ValueError(str(error)) from error
-    found = torch.load(path, map_location="cpu", weights_only=True)
-    found = next((found[name] for name in _INSIDE if isinstance(found, Mapping) and name in found), found)
-    if not isinstance(found, Mapping) or not all(isinstance(part, Tensor) for part in found.values()):
-        raise ValueError(f"no tensors by name, but {type(found).__name__}")
-    return {name.removeprefix("module."): part for name, part in found.items()}
+    content = torch.load(path, map_location="cpu", weights_only=True)
+    content = next((content[name] for name in _INSIDE if isinstance(content, Mapping) and name in content), content)
+    if not isinstance(content, Mapping) or not all(isinstance(part, Tensor) for part in content.values()):
+        raise ValueError(f"no tensors by name, but {type(content).__name__}")
+    return {name.removeprefix("module."): part for name, part in content.items()}
 
 
 def _load(module: nn.Module, state: Mapping[str, Tensor], path: Path, encoder: str) -> None:
-    """Put weights into a network; those of its classifier may be missing, or of other classes."""
+    """Put weights into a network. Those of its classifier may be missing, or of other classes."""
     own = module.state_dict()
     fitting = {name: part for name, part in state.items() if name in own and own[name].shape == part.shape}
-    counted = ("num_batches_tracked",)  # which old files lack, and only training reads
+    counted = ("num_batches_tracked",)  # old files lack it, and only training reads it
     wrong = [name for name in own if name not in fitting and not _is_head(name) and not name.endswith(counted)]
-    if wrong:
-        got = f"{wrong[0]} is {'of another shape' if wrong[0] in state else 'missing'}"
-        count = f"{len(wrong)} of {len(own)} are"
-        raise ArgumentError(f"{path}: expected weights of {encoder}, got others: {got} ({count})")
-    if unknown := [name for name in state if name not in own and not _is_head(name)]:
-        got = f"{unknown[0]} is none of it ({len(unknown)} of {len(state)} are not)"
+    unknown = [name for name in state if name not in own and not _is_head(name)]
+    if wrong or unknown:
+        got = f"{unknown[0]} is none of it ({len(unknown)} of {len(state)} are not)" if unknown else ""
+        if wrong:
+            fault = "of another shape" if wrong[0] in state else "missing"
+            got = f"{wrong[0]} is {fault} ({len(wrong)} of {len(own)} are)"
         raise ArgumentError(f"{path}: expected weights of {encoder}, got others: {got}")
     module.load_state_dict(fitting, strict=False)
 
@@ -222,19 +220,23 @@ def _map(output: Tensor, module: nn.Module, what: str) -> tuple[Tensor, tuple[in
     """A layer's output as cells: channels before or behind rows and columns, or tokens behind a class's."""
     if output.ndim == 4:
         if output.shape[2] != output.shape[3] and output.shape[1] == output.shape[2]:
-            output = output.permute(0, 3, 1, 2)  # images are squares, so what is one are rows and columns
+            output = output.permute(0, 3, 1, 2)  # images are squares, and so are rows and columns
         rows, columns = output.shape[2:]
         return output.flatten(2).transpose(1, 2).float().contiguous(), (rows, columns)
     if output.ndim == 3:
-        tokens = output.shape[1]
-        before = getattr(module, "num_prefix_tokens", 0 if _side(tokens) else 1)
-        if side := _side(tokens - before):
+        before = getattr(module, "num_prefix_tokens", 0 if _side(output.shape[1]) else 1)
+        if side := _side(output.shape[1] - before):
             return output[:, before:].float().contiguous(), (side, side)
     got = f"an output of shape {tuple(output.shape)} of {what}"
     raise ArgumentError(f"--layer: expected a map (batch, channels, rows, columns) or tokens of one, got {got}")
 
 
-def _side(tokens: int) -> int | None:
-    """The side of a square of so many tokens, None if there is none."""
+def _side(tokens: int) -> int:
+    """The side of a square of so many tokens, 0 if there is none."""
     side = round(max(0, tokens) ** 0.5)
-    return side if side and side * side == tokens else None
+    return side if side * side == tokens else 0
+
+
+def _line(error: Exception, most: int = 100) -> str:
+    """The message of an error in one short line."""
+    return " ".join(str(error).split())[:most] or type(error).__name__

@@ -14,14 +14,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from saccade.errors import ArgumentError
 from saccade.tasks.image.scenes.scene import COLOURS, SHAPES, Box, Scene, Thing
 
-__all__ = ["RELATIONS", "WORDS", "Mention", "Reading", "holds", "named", "read", "references", "related"]
+__all__ = ["RELATIONS", "WORDS", "Mention", "Reading", "named", "read", "references", "related"]
 
 RELATIONS = ("left of", "right of", "above", "below")
-#: All words of all sentences, sorted.
 WORDS = tuple(sorted({"a", *COLOURS, *SHAPES, *" ".join(RELATIONS).split()}))
+"""All words of sentences, sorted."""
 
 _Look = tuple[str, str]  # a colour and a shape
 _State = tuple[int, int]  # a bit for each thing that is named already, and the last mention's thing
@@ -29,7 +28,9 @@ _Score = tuple[int, int]  # how many mentions have a thing, how many relations h
 
 
 class Mention(NamedTuple):
-    """Words that name a thing, as numbers of words, and the thing's number in the scene.
+    """The first word that names a thing, the first one behind the name, and the number of the thing.
+
+    The number is -1 if the scene has no such thing, or other mentions name all.
 
     >>> Mention(0, 3, -1).thing
     -1
@@ -37,13 +38,11 @@ class Mention(NamedTuple):
 
     first: int
     last: int
-    """The first word behind it."""
     thing: int
-    """-1 if the scene has none, or none that no other mention names."""
 
 
 class Reading(NamedTuple):
-    """What a sentence says of a scene.
+    """The mentions of a sentence, and whether it names every thing once and is true.
 
     >>> Reading((Mention(0, 3, -1),), exact=False).exact
     False
@@ -51,26 +50,6 @@ class Reading(NamedTuple):
 
     mentions: tuple[Mention, ...]
     exact: bool
-    """Whether every thing is named once and nothing else, and all relations hold."""
-
-
-def holds(relation: str, one: Box, other: Box) -> bool:
-    """Return whether one box is left of, right of, above or below another: its middle is.
-
-    Args:
-        relation: one of `RELATIONS`.
-        one, other: what stands before and behind it.
-
-    Raises:
-        ArgumentError: if there is no such relation.
-
-    Example:
-        >>> holds("left of", Box(0, 50, 9, 59), Box(12, 0, 21, 9)), holds("above", Box(0, 50, 9, 59), Box(12, 0, 21, 9))
-        (True, False)
-    """
-    if relation not in RELATIONS:
-        raise ArgumentError(f"expected one of {', '.join(RELATIONS)}, got {relation!r}", "relation")
-    return related(one, other)[relation]
 
 
 def related(one: Box, other: Box) -> dict[str, bool]:
@@ -79,15 +58,16 @@ def related(one: Box, other: Box) -> dict[str, bool]:
     >>> related(Box(0, 50, 9, 59), Box(12, 0, 21, 9))
     {'left of': True, 'right of': False, 'above': False, 'below': True}
     """
-    right, down = _offset(one, other)
+    right = other.left + other.right - one.left - one.right  # between the middles, in half pixels
+    down = other.top + other.bottom - one.top - one.bottom
     return {"left of": right > 0, "right of": right < 0, "above": down > 0, "below": down < 0}
 
 
 def references(scene: Scene) -> tuple[str, ...]:
-    """Return sentences that name all things of a scene and say how they lie, all different, in one order.
+    """Return the different sentences that name all things of a scene.
 
-    Things are named from left to right, from right to left, from the top down and from the bottom up, each with its
-    relation to the next in that direction. One thing has one sentence, an empty scene has none.
+    They name things from left to right, from right to left, from the top down and from the bottom up, each with its
+    relation to the next one.
 
     Example:
         >>> one, other = Thing("red", "circle", Box(0, 0, 9, 9)), Thing("blue", "cross", Box(40, 30, 52, 42))
@@ -104,15 +84,10 @@ def references(scene: Scene) -> tuple[str, ...]:
 
 
 def read(sentence: str, scene: Scene) -> Reading | None:
-    """Return what a sentence says of a scene, None if it is no sentence of the grammar.
+    """Read a sentence about a scene; None if it is no sentence of the grammar.
 
-    Where several things look alike, those are meant that make the most of the sentence: as many mentions as can be have
-    a thing of their own, and then as many relations as can be hold. A thing is given to one mention alone; a mention
-    that repeats it has -1.
-
-    Args:
-        sentence: words with white space between.
-        scene: that it is about.
+    If things look alike, the reading has as many mentions with a thing of their own as possible, and then as many true
+    relations. A mention that repeats a thing has -1.
 
     Example:
         >>> scene = Scene((Thing("red", "circle", Box(0, 0, 9, 9)), Thing("blue", "cross", Box(40, 30, 52, 42))))
@@ -134,14 +109,9 @@ def read(sentence: str, scene: Scene) -> Reading | None:
 
 
 def named(sentence: str, scene: Scene) -> int:
-    """Return how many things of a scene are named, by a colour with a shape behind it, whatever the grammar.
+    """Return the number of things of a scene that a text names, whatever its grammar.
 
-    Each such pair of words names one thing that looks so, if there is one left. Of a sentence of the grammar these are
-    as many as mentions that have a thing: see `read`.
-
-    Args:
-        sentence: words with white space between.
-        scene: that it is about.
+    A colour with a shape behind it names one thing of this look that is left.
 
     Example:
         >>> scene = Scene((Thing("red", "circle", Box(0, 0, 9, 9)), Thing("blue", "cross", Box(40, 30, 52, 42))))
@@ -150,11 +120,6 @@ def named(sentence: str, scene: Scene) -> int:
     """
     said = Counter(pairwise(sentence.split()))
     return sum(min(said[look], count) for look, count in Counter(thing[:2] for thing in scene.things).items())
-
-
-def _offset(one: Box, other: Box) -> tuple[int, int]:
-    """How far the other's middle is to the right, and below, in half pixels."""
-    return other.left + other.right - one.left - one.right, other.top + other.bottom - one.top - one.bottom
 
 
 def _parsed(words: list[str]) -> tuple[list[_Look], list[str], list[int]] | None:
@@ -180,9 +145,9 @@ def _parsed(words: list[str]) -> tuple[list[_Look], list[str], list[int]] | None
 
 
 def _assigned(looks: list[_Look], relations: list[str], things: Sequence[Thing]) -> tuple[tuple[int, ...], int]:
-    """The thing of each mention, -1 for none, and how many relations hold then: the best there is.
+    """The best things of all mentions, -1 for none, and the number of relations that hold then.
 
-    From mention to mention, the best way to each state is kept: which things are named already, and which was last.
+    From mention to mention, the best way to each state is kept: the things that are named already, and the last one.
     """
     alike: dict[_Look, list[int]] = {look: [] for look in looks}
     for number, (colour, shape, _) in enumerate(things):
@@ -197,9 +162,9 @@ def _assigned(looks: list[_Look], relations: list[str], things: Sequence[Thing])
             for thing in choices:
                 if thing >= 0 and named >> thing & 1:
                     continue
-                related = last >= 0 and thing >= 0 and holds(relation, things[last].box, things[thing].box)
+                true = last >= 0 and thing >= 0 and related(things[last].box, things[thing].box)[relation]
                 state = (named if thing < 0 else named | 1 << thing, thing)
-                score = (found + (thing >= 0), held + related)
+                score = (found + (thing >= 0), held + true)
                 if state not in following or score > following[state][0]:
                     following[state] = score, (*path, thing)
         ways = following

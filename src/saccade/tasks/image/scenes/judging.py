@@ -14,7 +14,7 @@ __all__ = ["Judged", "exact_match", "judged"]
 
 
 class Judged(NamedTuple):
-    """How often words for things were written while their things were looked at.
+    """Words that name things, and how often the largest weight was on the thing of the word.
 
     >>> Judged(words=20, hits=19, weight=0.75, groups={"first colour": 0.95}).metrics()
     {'pointing': 0.95, 'pointing_weight': 0.75}
@@ -23,21 +23,17 @@ class Judged(NamedTuple):
     words: int
     hits: int
     weight: float
-    """The mean share of the weights that lies on the thing."""
+    """Mean share of the weights on the thing."""
     groups: dict[str, float]
-    """The share of hits by what the word is: the colour or the shape of the thing that is named first, or of others."""
+    """Share of hits by word: colour or shape of the first thing that is named, or of later ones."""
 
     def metrics(self) -> dict[str, float]:
-        """Return what is reported; nothing where no thing was named."""
+        """Return the metrics, none without words."""
         return {"pointing": self.hits / self.words, "pointing_weight": self.weight} if self.words else {}
 
 
 def exact_match(outputs: Sequence[str], scenes: Sequence[Scene]) -> float:
-    """Return the share of outputs that the grammar reads as exactly their scene: every thing named once, all true.
-
-    Args:
-        outputs: what the model wrote.
-        scenes: of each what it is about.
+    """Return the share of outputs that name every thing of their scene once and are true.
 
     Example:
         >>> from saccade.tasks.image.scenes.scene import Box, Thing
@@ -51,15 +47,13 @@ def exact_match(outputs: Sequence[str], scenes: Sequence[Scene]) -> float:
 
 
 def judged(texts: Sequence[str], scenes: Sequence[Scene], maps: Callable[[int], Tensor | None]) -> Judged:
-    """Return how often the most weight lies on a thing while its colour and its shape are written.
-
-    Sentences that the grammar does not know, and things that are not there, count as nothing.
+    """Judge the weights of words that name things.
 
     Args:
         texts: the sentences.
-        scenes: what they are about.
-        maps: from the number of a sentence to weights for each of its words, `(words, rows, columns)`; None where no
-            more of them shall be looked at. It is asked for sentences that name a thing.
+        scenes: of the sentences.
+        maps: from the number of a sentence that names a thing to weights of its words, `(words, rows, columns)`; None
+            ends the judging.
 
     Example:
         >>> import torch

@@ -1,4 +1,4 @@
-"""Which speech corpora there are, and what they are called on the command line."""
+"""Speech corpora by their names on the command line."""
 
 from functools import partial
 from pathlib import Path
@@ -6,16 +6,17 @@ from typing import Any
 
 from saccade.data import OBJECTS, Row, load
 from saccade.data.dataset import no_such_data
+from saccade.data.layouts.an4 import an4
+from saccade.data.layouts.fsdd import fsdd
 from saccade.data.layouts.librispeech import librispeech
 from saccade.data.layouts.speech_commands import speech_commands
 from saccade.data.layouts.speech_lists import kaldi, ljspeech
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.recordings import SUFFIXES
-from saccade.tasks.transcribe.data.an4 import is_an4, open_an4
 from saccade.tasks.transcribe.data.corpus import Corpus
-from saccade.tasks.transcribe.data.fsdd import is_fsdd, open_fsdd
 from saccade.tasks.transcribe.data.recordings import BLANK, RATE, Recordings, check_rate, columns
+from saccade.tasks.transcribe.data.strings import Digits
 from saccade.tasks.transcribe.data.tones import Tones
 
 __all__ = ["BUILTIN", "open_corpus"]
@@ -30,15 +31,15 @@ def open_corpus(
     names: SplitNames | None = None,
     language: str | None = None,
 ) -> Corpus:
-    """Return the corpus that --data names: a built-in one, a data set's own folder, or what a manifest lists.
+    """Return the corpus that --data names: a built-in one, or that of a path.
 
     Args:
         data: a key of `BUILTIN`; or the path of the Free Spoken Digit Dataset, of AN4, of LibriSpeech, of Common Voice,
             of a manifest, of a folder with one, of tables, or of recordings in a folder for each word.
-        rate: the samples a second that --rate asks for, in Hz; None: those of the data, and 16,000 for a manifest.
-        objects: the waveforms and texts themselves, where `data` says that they are Python objects.
-        names: what splits are called.
-        language: whose words the digits of the built-in corpus are written in; None: digits.
+        rate: sample rate in Hz; None: that of the data, 16,000 for a manifest.
+        objects: waveforms and texts, if `data` says that they are Python objects.
+        names: the names of splits.
+        language: of the words of the built-in digits; None: digits.
 
     Raises:
         ArgumentError: if there is none, or something is wrong with it.
@@ -55,11 +56,10 @@ def open_corpus(
         names.refuse(data)
         return _checked(Tones(language), data, rate)
     check_rate(own)
-    folder = None if data == OBJECTS else path if path.is_dir() else path.parent
     read = partial(
         load,
         data,
-        columns(own, folder),
+        columns(own, None if data == OBJECTS else path if path.is_dir() else path.parent),
         names,
         objects,
         blank=BLANK,
@@ -69,9 +69,9 @@ def open_corpus(
         whole=("manifest", "validated"),
     )
     rows = read()
-    if rows is None and path.is_dir() and (is_fsdd(path) or is_an4(path)):
-        names.refuse(data)
-        return _checked(open_fsdd(path) if is_fsdd(path) else open_an4(path), data, rate)
+    for layout, corpus in ((fsdd, Digits.of), (an4, partial(Recordings, rate=None))):
+        if rows is None and (published := read(layouts=[layout])):
+            return _checked(corpus(published), data, rate)
     rows = rows or read(layouts=_LAYOUTS)
     if rows is None:
         names.check("train", data)
@@ -93,7 +93,7 @@ def _key(row: Row) -> Any:
 
 
 def _checked(corpus: Corpus, data: str, rate: int | None) -> Corpus:
-    """A corpus that has a rate of its own, or none, once no other is asked for."""
+    """A corpus with a rate of its own, or none, unless another one is asked for."""
     if rate not in (None, corpus.rate):
         own = f"its recordings have {corpus.rate} Hz" if corpus.rate else "its signals are features, which have none"
         raise ArgumentError(f"--rate: expected none for {data}, as {own}; leave {rate} out")

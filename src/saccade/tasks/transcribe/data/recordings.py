@@ -1,4 +1,4 @@
-"""Recordings of files, tables and Python objects, and the words that are said in them."""
+"""Recordings of files, tables and Python objects, and their words."""
 
 import io
 import math
@@ -19,8 +19,8 @@ from saccade.data.columns import FILL, text
 from saccade.data.objects import array_of
 from saccade.data.tables import number_of
 from saccade.errors import ArgumentError
-from saccade.tasks.audio.headers import HEADER, missing_bytes
-from saccade.tasks.audio.recordings import RATES, Audio, leveled, read_whole, resample
+from saccade.tasks.audio.recordings import RATES, Audio, leveled, missing_bytes, read_whole, resample
+from saccade.tasks.audio.sphinx import COEFFICIENTS, cepstra, features
 from saccade.tasks.transcribe.data.corpus import Recording
 
 __all__ = ["BLANK", "RATE", "Recordings", "check_rate", "columns"]
@@ -47,57 +47,46 @@ def columns(rate: int, folder: Path | None) -> list[Column]:
 
     Args:
         rate: samples a second, in Hz.
-        folder: the folder of a table, from which on paths are seen, and whose files are read when they are used; None
-            for Python objects, whose files are read at once.
+        folder: of a table and its relative paths, whose files are read when they are used; None for Python objects,
+            whose files are read at once.
     """
-
-    def sound(cell: Any) -> Sound:
-        return _sound(cell, rate, folder)
+    names = ("audio", "path", "audio_filepath")
 
     def listed(cell: Any) -> str:
         return cell.strip() if folder and isinstance(cell, str) else ""
 
-    names = ("audio", "path", "audio_filepath")
     return [
-        Column("audio", names, sound, what="a recording"),
-        Column("text", ("text", "sentence", "transcription"), _words),
+        Column("audio", names, lambda cell: _sound(cell, rate, folder), what="a recording"),
+        Column("text", ("text", "sentence", "transcription"), lambda cell: " ".join(_optional(cell).split())),
         Column("speaker", ("speaker", "client_id"), _optional, needed=False),
         Column("offset", ("offset",), lambda cell: _seconds(cell, "offset") or 0.0, needed=False),
         Column("duration", ("duration",), lambda cell: _seconds(cell, "duration"), needed=False),
-        Column(
-            "listed",
-            ("listed", *names),
-            lambda cell: cell.strip() if folder and isinstance(cell, str) else "",
-            needed=False,
-        ),
+        Column("listed", ("listed", *names), listed, needed=False),
     ]
 
 
 class Recordings:
-    """Recordings that are read when they are used, at one sample rate.
+    """Recordings that are read when they are used.
 
     Args:
         rows: each with `audio`, `text`, `speaker`, `offset`, `duration`.
-        rate: samples a second, in Hz.
+        rate: samples a second of all of them, in Hz; None if they are the bytes of Sphinx's feature files.
 
     Raises:
-        ArgumentError: naming a row whose file is missing or cut short.
+        ArgumentError: naming a row whose file is missing or cut short, or holds no features.
     """
 
-    rate: int
-    dim = None
-    fingerprint: str
-    note: str
-
-    def __init__(self, rows: Rows[Row], rate: int) -> None:
-        self.rows, self.rate = rows, rate
-        self.fingerprint = f"{rows.fingerprint}, {rate} Hz"
+    def __init__(self, rows: Rows[Row], rate: int | None) -> None:
+        self.rows, self.rate, self.dim = rows, rate, 3 * COEFFICIENTS if rate is None else None
+        self.fingerprint = rows.fingerprint if rate is None else f"{rows.fingerprint}, {rate} Hz"
         self.note = "; ".join(filter(None, [rows.note, _twice(rows)]))
-        self._heard = _Heard()
+        self._kept = dict[Path, Audio]()
         for split, part in rows.splits.items():
             for index, row in enumerate(part):
                 if isinstance(row["audio"], Path):
                     _check(row["audio"], rows.where(split, index))
+                elif rate is None:
+                    cepstra(row["audio"], rows.where(split, index))
 
     def example(self, split: str, index: int) -> Recording:
         """Return one recording of a split, with notes on changes of its signal; its group is the speaker.
@@ -105,21 +94,22 @@ class Recordings:
         Raises:
             ArgumentError: if there is no such split, or no such index in it, or the file is no audio.
         """
-        row, name = self.rows.row(split, index), f"{split} {index}"
+        row, name, notes = self.rows.row(split, index), f"{split} {index}", tuple[str, ...]()
         sound = row["audio"]
-        if isinstance(sound, Path):
-            name = str(sound)
-            audio = (self._heard.read if sound in self._shared else _read)(sound, self.rate)
+        if self.rate is None:
+            name, signal = row["listed"], features(cepstra(sound, name))
         elif isinstance(sound, Tensor):
-            audio = Audio(*leveled(sound, name))
+            signal, notes = leveled(sound, name)
         else:
-            audio = read_whole(io.BytesIO(sound), self.rate, name)
-        if _is_part(row):
-            where = self.rows.where(split, index)
-            return Recording(
-                name, _part(audio.samples, row, self.rate, where), row["text"], row["speaker"], audio.notes
-            )
-        return Recording(name, audio.samples, row["text"], row["speaker"], audio.notes)
+            if isinstance(sound, Path):
+                name = str(sound)
+                audio = self._whole(sound) if sound in self._shared else read_whole(sound, self.rate, name)
+            else:
+                audio = read_whole(io.BytesIO(sound), self.rate, name)
+            signal, notes = audio.samples, audio.notes
+        if self.rate and _is_part(row):
+            signal = _part(signal, row, self.rate, self.rows.where(split, index))
+        return Recording(name, signal, row["text"], row["speaker"], notes)
 
     def text(self, split: str, index: int) -> str:
         """Return the words of a recording alone; its file is not read."""
@@ -136,6 +126,19 @@ class Recordings:
         parts = Counter(row["audio"] for part in self.rows.splits.values() for row in part if _is_part(row))
         return frozenset(sound for sound, count in parts.items() if count > 1 and isinstance(sound, Path))
 
+    def _whole(self, path: Path) -> Audio:
+        """A file of which recordings are parts; the last ones that were used are kept, 512 MiB together at most."""
+        assert self.rate is not None
+        audio = self._kept.pop(path, None) or read_whole(path, self.rate, str(path))
+        left = _KEPT - audio.samples.nbytes
+        if left >= 0:  # a larger one leaves those that are kept
+            for other, kept in reversed(list(self._kept.items())):
+                left -= kept.samples.nbytes
+                if left < 0:
+                    self._kept.pop(other, None)
+            self._kept[path] = audio
+        return audio
+
 
 def check_rate(rate: int) -> None:
     """Reject a number that is no sample rate of sound.
@@ -145,30 +148,6 @@ def check_rate(rate: int) -> None:
     """
     if rate not in RATES:
         raise ArgumentError(f"--rate: expected a sample rate from {RATES[0]} to {RATES[-1]} Hz, got {rate}")
-
-
-class _Heard:
-    """Files of which recordings are parts: the last ones that were used, 512 MiB together at most."""
-
-    def __init__(self) -> None:
-        self._files = dict[Path, Audio]()
-
-    def read(self, path: Path, rate: int) -> Audio:
-        """Return the whole file."""
-        audio = self._files.pop(path, None) or _read(path, rate)
-        left = _KEPT - audio.samples.nbytes
-        if left < 0:  # it would never fit: what is kept stays
-            return audio
-        for other, kept in reversed(list(self._files.items())):
-            left -= kept.samples.nbytes
-            if left < 0:
-                self._files.pop(other, None)
-        self._files[path] = audio
-        return audio
-
-
-def _read(path: Path, rate: int) -> Audio:
-    return read_whole(path, rate, str(path))
 
 
 def _is_part(row: Row) -> bool:
@@ -195,10 +174,6 @@ def _twice(rows: Rows[Row]) -> str:
     }
     both = sum(count > 1 for count in Counter(path for paths in files.values() for path in paths).values())
     return f"{both} recordings are in more than one split" if both else ""
-
-
-def _words(cell: Any) -> str:
-    return "" if cell is None else " ".join(text(cell).split())
 
 
 def _optional(cell: Any) -> str:
@@ -255,11 +230,8 @@ def _check(path: Path, where: str) -> None:
     if not stat.S_ISREG(status.st_mode) or not status.st_size:
         got = "an empty one" if stat.S_ISREG(status.st_mode) else "a folder or device"
         raise ArgumentError(f"{where}: expected a sound file, got {got} at {path}")
-    if path.suffix.lower() == ".wav":
-        with path.open("rb") as file:
-            lost = missing_bytes(file.read(HEADER), status.st_size)
-        if lost:
-            raise ArgumentError(f"{where}: expected a whole sound file, got {path}, cut short by {lost} bytes")
+    if path.suffix.lower() == ".wav" and (lost := missing_bytes(path)):
+        raise ArgumentError(f"{where}: expected a whole sound file, got {path}, cut short by {lost} bytes")
 
 
 def _floats(samples: np.ndarray) -> Tensor:

@@ -11,7 +11,8 @@ Source:
 import torch
 from torch import Tensor
 
-from saccade.data.dataset import check_index, check_split
+from saccade.data.dataset import check_index
+from saccade.data.generated import Generated
 from saccade.tasks.transcribe.data.corpus import Recording
 from saccade.tasks.transcribe.data.digits import spelled
 from saccade.train.randomness import generator
@@ -20,7 +21,6 @@ __all__ = ["FREQUENCIES", "RATE", "Tones"]
 
 RATE = 8000  # Hz, as on the telephone
 LONGEST = 6  # digits in a string
-HELD_OUT = 500  # strings of validation, and of test
 LENGTHS = (0.06, 0.14)  # seconds that a key is held, and that pass between two, before the first and after the last
 LEVELS = (-30.0, -15.0)  # dB of a tone's amplitude, against the largest there is
 NOISE = (5.0, 30.0)  # dB of the keys' power above that of the noise
@@ -32,7 +32,7 @@ _KEYS = ("123", "456", "789", " 0 ")
 FREQUENCIES = {key: (_LOW[row], _HIGH[keys.index(key)]) for row, keys in enumerate(_KEYS) for key in keys if key != " "}
 
 
-class Tones:
+class Tones(Generated[Recording]):
     """Strings of one to six digits in dual-tone multi-frequency signalling.
 
         x(t) = a (sin 2πf₁t + sin 2πf₂t) + noise,    Gaussian, 5 to 30 dB below the keys' power
@@ -40,13 +40,10 @@ class Tones:
     Training is endless; validation and test hold 500 strings each. Each of them sounds the same whatever the language.
 
     Args:
-        language: what digits are written in: a key of `saccade.tasks.transcribe.data.digits.DIGITS`; None: as digits.
+        language: of the words: a key of `saccade.tasks.transcribe.data.digits.DIGITS`; None: digits.
 
     Raises:
         ArgumentError: if the language is another.
-
-    Source:
-        ITU-T Q.23.
 
     Example:
         >>> FREQUENCIES["7"]
@@ -55,24 +52,14 @@ class Tones:
         ('6 3', 'six trois')
     """
 
-    rate = RATE
-    dim = None
-    note = ""
+    held_out, rate, dim = 500, RATE, None
 
     def __init__(self, language: str | None = None) -> None:
         spelled("", language)
         self.language = language
 
-    def example(self, split: str, index: int) -> Recording:
-        """Return utterance number `index` of a split: always the same one; its group is "".
-
-        Args:
-            split: "train", "validation" or "test".
-            index: from 0 on; below `size(split)` where that is a number.
-
-        Raises:
-            ArgumentError: if there is no such split, or no such index in it.
-        """
+    def make(self, split: str, index: int) -> Recording:
+        """Draw an utterance; its group is ""."""
         digits, draws = self._digits(split, index)
         level, distance = (_between(*ends, 1, draws).item() for ends in (LEVELS, NOISE))
         lengths = (_between(*LENGTHS, 2 * len(digits) + 1, draws) * RATE).round().int().tolist()
@@ -83,16 +70,8 @@ class Tones:
 
     def text(self, split: str, index: int) -> str:
         """Return the words of an utterance alone, without its sound."""
+        check_index(split, index, self.size(split))
         return spelled(self._digits(split, index)[0], self.language)
-
-    def size(self, split: str) -> int | None:
-        """Return the number of utterances in a split, None where it is endless.
-
-        Raises:
-            ArgumentError: if there is no such split.
-        """
-        check_split(split)
-        return None if split == "train" else HELD_OUT
 
     @property
     def fingerprint(self) -> str:
@@ -102,8 +81,7 @@ class Tones:
         return f"tones 1 to {LONGEST} at {RATE} Hz, {ends}{words}"
 
     def _digits(self, split: str, index: int) -> tuple[str, torch.Generator]:
-        """What is said, and the draws that follow."""
-        check_index(split, index, self.size(split))
+        """The digits of an utterance, and the draws that follow."""
         draws = generator(0, "tones", split, index)
         count = int(torch.randint(1, LONGEST + 1, (), generator=draws))
         return "".join(map(str, torch.randint(0, 10, (count,), generator=draws).tolist())), draws

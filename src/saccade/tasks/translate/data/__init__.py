@@ -1,6 +1,6 @@
-"""Which corpora there are, and what they are called on the command line."""
+"""Pairs of texts: built in, in files, and as Python objects."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,9 @@ BUILTIN = {
     "several-dates": "one to three dates in a row, each in another language; generated on the fly",
     "trees": "sentences of a small English grammar, translated to their syntax trees; generated on the fly",
 }
+_BUILTIN = {"dates": (Dates, LANGUAGES), "several-dates": (SeveralDates, COUNTS), "trees": (Trees, LENGTHS)}
+_HOLDS = "files of both sides such as train.de and train.en, or tables such as train.tsv (.csv, .jsonl, .parquet)"
+_BLANK = Blank[Row](lambda row: not (row["source"] and row["target"]), "pairs, which have a blank side", ("train",))
 
 
 def open_corpus(
@@ -31,29 +34,33 @@ def open_corpus(
     objects: Any = None,
     names: SplitNames | None = None,
 ) -> Corpus:
-    """Return the corpus that --data names: a built-in one, a folder of aligned files, a file of pairs, or tables.
+    """Return built-in data, a folder of aligned files, a file of pairs, or tables.
 
     Args:
         data: a key of `BUILTIN`, or the path of a folder or file.
-        source: the side to translate from: in a folder what its files end in, of parquet the column; of a file of
-            pairs, the first column, its language, which decides nothing here.
+        source: the side to translate from: the suffix of files, or the column of a table. In a file of pairs the source
+            comes first, and this is only its language.
         target: the side to translate to.
-        objects: the pairs themselves, where `data` says that they are Python objects.
-        names: what splits are called.
+        objects: pairs, if `data` is `OBJECTS`.
+        names: the names of splits.
 
     Raises:
-        ArgumentError: if there is none, or something is wrong with it.
+        ArgumentError: if there is no such data set, or something is wrong with it.
 
     Example:
         >>> open_corpus("dates").size("test")
         2000
     """
-    names = names or SplitNames()
+    names, sides = names or SplitNames(), {"source": source, "target": target}
     if data in BUILTIN:
-        return _builtin(data, source, target, names)
+        names.refuse(data)
+        for option, side in sides.items():
+            if side is not None:
+                raise ArgumentError(f"--{option}: expected none, as {data} says what its sides are; leave {side} out")
+        return _BUILTIN[data][0]()
     if source and target and source.lower() == target.lower():
         raise ArgumentError(f"--target: expected another side than --source, got {target} for both")
-    columns = [Column(name, (*filter(None, [side]), name)) for name, side in (("source", source), ("target", target))]
+    columns = [Column(name, (*filter(None, [side]), name)) for name, side in sides.items()]
     layouts = [partial(layout, source=source, target=target) for layout in (tmx, aligned)]
     rows = load(
         data, columns, names, objects, layouts=layouts, nested="translation", blank=_BLANK, what="pairs", more=True
@@ -63,19 +70,6 @@ def open_corpus(
     return Examples(rows, lambda row: Pair(**row, group=""))
 
 
-_HOLDS = "files of both sides such as train.de and train.en, or tables such as train.tsv (.csv, .jsonl, .parquet)"
-_BLANK = Blank[Row](lambda row: not (row["source"] and row["target"]), "pairs, which have a blank side", ("train",))
-_BUILTIN: Mapping[str, Callable[[], Corpus]] = {"dates": Dates, "several-dates": SeveralDates, "trees": Trees}
-
-
-def _builtin(data: str, source: str | None, target: str | None, names: SplitNames) -> Corpus:
-    names.refuse(data)
-    for option, side in (("--source", source), ("--target", target)):
-        if side is not None:
-            raise ArgumentError(f"{option}: expected none, as {data} says what its sides are; leave {side} out")
-    return _BUILTIN[data]()
-
-
 def group_names(data: str) -> Mapping[str, str] | None:
-    """Return what the groups of a built-in corpus are called, None of other corpora, whose pairs carry none."""
-    return {"dates": LANGUAGES, "several-dates": COUNTS, "trees": LENGTHS}.get(data)
+    """Return the names of the groups of a built-in corpus, or None for others."""
+    return _BUILTIN[data][1] if data in BUILTIN else None

@@ -1,4 +1,4 @@
-"""What a corpus is: pairs of texts in three splits."""
+"""Pairs of texts."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -10,7 +10,7 @@ __all__ = ["Corpus", "Pair"]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A source text, its target, and the group it is reported under (such as its language; "" for none).
+    """A source text, its target, and its group in reports, such as a language, or "".
 
     >>> Pair("15. März 1999", "1999-03-15", "de").target
     '1999-03-15'
@@ -22,4 +22,3 @@ class Pair:
 
 
 Corpus: TypeAlias = Dataset[Pair]
-"""Pairs of texts in three splits."""

@@ -1,16 +1,15 @@
-"""The built-in corpus of parsing: sentences of a small English grammar, and their trees as a row of brackets.
+"""Built-in data of parsing: sentences of a small English grammar, and their trees as a row of brackets.
 
     the cat that sees John sleeps .
     ->  (S (NP (NP DT NN )NP (SBAR (WHNP WDT )WHNP (S (VP VBZ (NP NNP )NP )VP )S )SBAR )NP (VP VBZ )VP . )S
 
-Brackets, phrases and tags are the Penn Treebank's; a word's tag stands in the word's place. The grammar gives every
-sentence one tree. What a word is follows from where it stands (*that* is a determiner, a pronoun or a conjunction,
-*her* two things), and a phrase is closed when what follows says so: *with a friend* belongs to the verb of the clause,
-however much has come between. A sentence belongs to one split, so those of the test have been seen in none.
+Brackets, phrases and tags are the Penn Treebank's. A word's tag stands in the word's place. Every sentence has one
+tree: the place of a word decides its tag, since *that* has three and *her* two. For example *with a friend* belongs to
+the verb of the clause, however far away. A sentence belongs to one split.
 
 Source:
-    Vinyals et al. 2015, "Grammar as a Foreign Language", figure 2 (https://arxiv.org/abs/1412.7449), which is
-    trained on the Penn Treebank and on what other parsers make of text.
+    Vinyals et al. 2015, "Grammar as a Foreign Language", figure 2 (https://arxiv.org/abs/1412.7449). Their data are the
+    Penn Treebank and texts with the trees of other parsers.
 """
 
 from bisect import bisect
@@ -26,8 +25,8 @@ from saccade.train.randomness import derive
 
 __all__ = ["GRAMMAR", "LENGTHS", "WORDS", "Trees", "draw"]
 
-#: From a symbol to how it may be written, and how often: a number, and symbols. What follows a colon tells symbols of
-#: one name apart and is not shown; where nothing is before it, it has no brackets. `WORDS` has the words of all others.
+#: Each symbol's ways to be written: a frequency, and symbols. Text behind a colon is not shown. A symbol without text
+#: before it has no brackets. `WORDS` has the words of all other symbols.
 GRAMMAR: Mapping[str, Sequence[tuple[int, str]]] = {
     "S": ((4, "NP VP ."), (1, "S:clause , CC S:clause .")),
     "S:clause": ((1, "NP VP"),),
@@ -82,30 +81,26 @@ LENGTHS: Mapping[str, str] = {
     "": "20 words or more",
 }
 HELD_OUT = 1000  # different sentences of validation, and of test
-_DEEPEST = 16  # symbols from the top to a tag: what would be deeper is written in the shortest way
-_PARTS = 10  # of all sentences: one validates, one is to test on
+_DEEPEST = 16  # symbols from the top to a tag. Deeper ones are written in the shortest way
+_PARTS = 10  # of all sentences, one for validation and one for test
 
 
 class Trees(Generated[Pair]):
-    """Sentences and their trees, split by the sentence: four fifths to train on, a tenth to validate, a tenth to test.
+    """Sentences and their trees, four fifths to train on, a tenth to validate and a tenth to test.
 
-    Training is endless; validation and test hold 1,000 different sentences each, as the grammar draws them: most are
-    short. The group of a pair is how many words it has, the full stop and commas among them.
-
-    Source:
-        Vinyals et al. 2015, "Grammar as a Foreign Language" (https://arxiv.org/abs/1412.7449).
+    Training is endless. Validation and test hold 1,000 different sentences each, as the grammar draws them: most are
+    short. The group of a pair is the number of its words, punctuation included.
 
     Example:
         >>> trees = Trees()
-        >>> trees.example("train", 0) == trees.example("train", 0)
-        True
-        >>> trees.size("test"), trees.size("train")
-        (1000, None)
+        >>> trees.example("train", 0) == trees.example("train", 0), trees.size("test"), trees.size("train")
+        (True, 1000, None)
     """
 
     def make(self, split: str, index: int) -> Pair:
         sentence, tree = next(_drawn(split, index)) if split == "train" else _held_out(split)[index]
-        return Pair(sentence, tree, _group(sentence))
+        words = sentence.count(" ") + 1
+        return Pair(sentence, tree, next((most for most in LENGTHS if most and words <= int(most)), ""))
 
     @property
     def held_out(self) -> int:
@@ -113,17 +108,16 @@ class Trees(Generated[Pair]):
 
     @property
     def fingerprint(self) -> str:
-        """What the examples are made of, in one string."""
         return f"trees {text_hash(repr((GRAMMAR, WORDS, LENGTHS, _DEEPEST, _PARTS))):016x}"
 
 
 def draw(random: Random, symbol: str = "S", deepest: int = _DEEPEST) -> tuple[list[str], list[str]]:
-    """Draw what a symbol is written as: words, and the brackets and tags of their tree.
+    """Draw words for a symbol, and the brackets and tags of their tree.
 
     Args:
-        random: where numbers come from.
+        random: source of numbers.
         symbol: of the grammar, or a tag.
-        deepest: symbols from this one to a tag at most, where the first way of the grammar is as short.
+        deepest: most symbols from this one to a tag, unless the first way of the grammar is longer.
 
     Example:
         >>> draw(Random(0), "PP:with")
@@ -138,12 +132,9 @@ def draw(random: Random, symbol: str = "S", deepest: int = _DEEPEST) -> tuple[li
     return words, [f"({shown}", *tree, f"){shown}"] if shown else tree
 
 
-_HELD_OUT = {"validation": 0, "test": 1}
-
-
 @cache
 def _ways(symbol: str, deepest: int) -> tuple[Sequence[int], Sequence[Sequence[str]]]:
-    """How a symbol may be written where tags are no deeper than that, and the sums of how often; else the first way."""
+    """Ways to write a symbol without deeper tags, or else the first way, and the sums of their frequencies."""
     ways = [(often, way.split(" ")) for often, way in GRAMMAR[symbol]]
     short = [(often, way) for often, way in ways if max(map(_depth, way)) < deepest] or ways[:1]
     return list(accumulate(often for often, _ in short)), [way for _, way in short]
@@ -151,7 +142,7 @@ def _ways(symbol: str, deepest: int) -> tuple[Sequence[int], Sequence[Sequence[s
 
 @cache
 def _depth(symbol: str) -> int:
-    """How many symbols lie from one to its deepest tag where each is written in the first way, which never recurs."""
+    """Symbols from one to its deepest tag if each is written in the first way, which never recurs."""
     return 0 if symbol in WORDS else 1 + max(map(_depth, GRAMMAR[symbol][0][1].split(" ")))
 
 
@@ -160,26 +151,14 @@ def _drawn(split: str, index: int) -> Iterator[tuple[str, str]]:
     for attempt in count():
         words, tree = draw(Random(derive(0, split, index, attempt)))
         sentence = " ".join(words)
-        if _split(sentence) == split:
+        if {0: "validation", 1: "test"}.get(text_hash(sentence) % _PARTS, "train") == split:
             yield sentence, " ".join(tree)
-
-
-def _split(sentence: str) -> str:
-    part = text_hash(sentence) % _PARTS
-    return next((split for split, own in _HELD_OUT.items() if part == own), "train")
 
 
 @cache
 def _held_out(split: str) -> Sequence[tuple[str, str]]:
-    """The sentences of a split that ends: the first different ones that are drawn."""
-    found: dict[str, str] = {}
-    for sentence, tree in _drawn(split, 0):
-        found.setdefault(sentence, tree)
-        if len(found) == HELD_OUT:
-            break
-    return tuple(found.items())
-
-
-def _group(sentence: str) -> str:
-    words = sentence.count(" ") + 1
-    return next((most for most in LENGTHS if most and words <= int(most)), "")
+    """The first different sentences that are drawn for a split."""
+    trees, drawn = dict[str, str](), _drawn(split, 0)
+    while len(trees) < HELD_OUT:
+        trees.setdefault(*next(drawn))
+    return tuple(trees.items())

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 from image_files import archive_of, plain
@@ -15,7 +15,6 @@ from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.image.features import encoders
 from saccade.tasks.image.features.__main__ import main
 from saccade.tasks.image.features.encoders import Built, Encoder, open_encoder
-from saccade.tasks.image.features.extract import extract
 from saccade.tasks.image.features.store import FeatureStore
 
 
@@ -51,26 +50,37 @@ def photos(folder, count=40):
     return folder
 
 
+def extract(images, weights, store, encoder="own:tiny", size=32):
+    """The exit code of the program."""
+    words = ["--encoder", encoder, "--weights", weights, "--output", store, "--size", size]
+    return main([str(word) for word in (images, *words)])
+
+
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_folder_or_an_archive_becomes_a_store(tmp_path, weights, packed):
+def test_a_folder_or_an_archive_becomes_a_store(tmp_path, weights, packed, capsys):
     images = photos(tmp_path / "images")
     source = archive_of(images, tmp_path / "x.tar", "w:") if packed else images
-    encoder = open_encoder("own:tiny", weights)
-    steps = []
-    assert extract(source, encoder, tmp_path / "store", size=32, told=lambda *step: steps.append(step)) == 40
-    assert steps == [(32, 40), (40, 40)]
+    left = tmp_path / ".store.0123456789ab.partial"
+    left.mkdir()
+    assert extract(source, weights, tmp_path / "store") == 0
+    out, error = capsys.readouterr()
+    assert out == f"{tmp_path / 'store'}: features of 40 images\n" and "32 of 40 images\n40 of 40 images\n" in error
+    assert f"{left} is of an extraction that was killed" in error and left.is_dir()
     store = FeatureStore.open(tmp_path / "store")
     assert (store.shape, store.dim, len(store.names)) == ((4, 4), 7, 40)
     assert store.encoder == "own:tiny layer4 32 × 32"
-    assert hashlib.sha256(weights.read_bytes()).hexdigest() in (tmp_path / "store" / "index.json").read_text()
+    before = (tmp_path / "store" / "index.json").read_bytes()
+    assert hashlib.sha256(weights.read_bytes()).hexdigest().encode() in before
     network = Tiny()
-    network.load_state_dict(encoder.built.module.state_dict())
+    network.load_state_dict(load_file(weights))
     for number in (0, 39):
         image = torch.tensor([5 * number, 20, 90]).view(1, 3, 1, 1).expand(1, 3, 32, 32) / 255
         with torch.no_grad():
             truth = network.eval().layer4(network.stem((image - 0.5) / 0.25))[0]
-        found = store.get(f"{number:02}.png").values
-        assert torch.allclose(found, truth.flatten(1).T, atol=2e-3)
+        assert torch.allclose(store.get(f"{number:02}.png").values, truth.flatten(1).T, atol=2e-3)
+    assert extract(source, weights, tmp_path / "store") == 2  # nothing is overwritten
+    assert "--output: expected a place where nothing is" in capsys.readouterr().err
+    assert (tmp_path / "store" / "index.json").read_bytes() == before
 
 
 def test_rows_and_columns_lie_as_they_are_seen(tmp_path, weights):
@@ -131,16 +141,15 @@ def saved(path, change):
     save_file(state, path)
 
 
-BAD = {
-    "missing": (lambda s: s.pop("stem.bias"), r"expected weights of own:tiny, got others: stem.bias is missing \(1 of"),
-    "shape": (lambda s: s.update({"stem.bias": torch.ones(4)}), r"got others: stem.bias is of another shape \(1 of"),
-    "unknown": (lambda s: s.update({"more.bias": torch.ones(4)}), r"got others: more.bias is none of it \(1 of"),
-}
-
-
-@pytest.mark.parametrize("what", BAD)
-def test_weights_of_another_network_are_one_line(tmp_path, what):
-    change, message = BAD[what]
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda s: s.pop("stem.bias"), r"expected weights of own:tiny, got others: stem.bias is missing \(1 of"),
+        (lambda s: s.update({"stem.bias": torch.ones(4)}), r"got others: stem.bias is of another shape \(1 of"),
+        (lambda s: s.update({"more.bias": torch.ones(4)}), r"got others: more.bias is none of it \(1 of"),
+    ],
+)
+def test_weights_of_another_network_are_one_line(tmp_path, change, message):
     saved(tmp_path / "a.safetensors", change)
     with pytest.raises(ArgumentError, match=message):
         open_encoder("own:tiny", tmp_path / "a.safetensors")
@@ -167,78 +176,40 @@ def test_files_that_are_no_weights_are_one_line(tmp_path, name, content):
     assert "\n" not in str(caught.value)
 
 
-ARGUMENTS = {
-    "encoder": (["--encoder", "resnet50"], "--encoder: expected torchvision:NAME or timm:NAME"),
-    "library": (["--encoder", "torch:resnet50"], "--encoder: expected torchvision:NAME or timm:NAME"),
-    "weights": (["--weights", "nowhere.pth"], "--weights: expected a file of weights, found none at nowhere.pth"),
-    "layer": (["--layer", "layer3"], "--layer: expected a module of own:tiny, got layer3; did you mean layer4"),
-    "no map": (["--layer", "behind"], "--layer: expected a map .* got an output of shape"),
-    "size": (["--size", "15"], "--size: expected pixels from 16 to 2048, got 15"),
-    "images": ([], "images, found none at"),
-}
-
-
-@pytest.mark.parametrize("what", ARGUMENTS)
-def test_bad_arguments_are_one_line_and_leave_nothing(tmp_path, weights, capsys, what):
-    more, message = ARGUMENTS[what]
-    images = tmp_path / "images"
-    if what != "images":
-        photos(images, 3)
-    usual = ["--encoder", "own:tiny", "--weights", str(weights), "--output", str(tmp_path / "store"), "--size", "32"]
-    before = sorted(tmp_path.iterdir())
-    assert main([str(images), *usual, *more]) == 2
-    out, error = capsys.readouterr()
-    assert out == ""
-    assert error.count("\n") == 1
-    assert re.search(message, error)
-    assert sorted(tmp_path.iterdir()) == before
-
-
-def test_program_says_what_it_did_and_overwrites_nothing(tmp_path, weights, capsys):
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--encoder", "resnet50"], "--encoder: expected torchvision:NAME or timm:NAME"),
+        (["--encoder", "torch:resnet50"], "--encoder: expected torchvision:NAME or timm:NAME"),
+        (["--weights", "nowhere.pth"], "--weights: expected a file of weights, found none at nowhere.pth"),
+        (["--layer", "layer3"], "--layer: expected a module of own:tiny, got layer3; did you mean layer4"),
+        (["--layer", "behind"], "--layer: expected a map .* got an output of shape"),
+        (["--size", "15"], "--size: expected pixels from 16 to 2048, got 15"),
+        (["--output", "taken", "--weights", "junk.pth"], "--output: expected a place where nothing is"),
+        (["--output", "taken/store", "--weights", "junk.pth"], "--output: expected a folder, got a file"),
+        (["--weights", "junk.pth"], "--weights: expected tensors in a .pth or .safetensors file, got another"),
+        (["nowhere"], "expected a folder or archive of images, found none at nowhere"),
+    ],
+)
+def test_bad_arguments_are_one_line_and_leave_nothing(tmp_path, weights, capsys, monkeypatch, more, message):
+    monkeypatch.chdir(tmp_path)
     photos(tmp_path / "images", 3)
-    given = [str(tmp_path / "images"), "--encoder", "own:tiny", "--weights", str(weights), "--size", "32"]
-    assert main([*given, "--output", str(tmp_path / "store")]) == 0
-    out, error = capsys.readouterr()
-    assert out == f"{tmp_path / 'store'}: features of 3 images\n"
-    assert error == "3 of 3 images\n"
-    before = (tmp_path / "store" / "index.json").read_bytes()
-    assert main([*given, "--output", str(tmp_path / "store")]) == 2
-    assert "--output: expected a place where nothing is" in capsys.readouterr().err
-    assert (tmp_path / "store" / "index.json").read_bytes() == before
-
-
-def test_bad_places_are_reported_before_weights(tmp_path, capsys):
-    (tmp_path / "w.pth").write_bytes(b"junk")
+    (tmp_path / "junk.pth").write_bytes(b"junk")
     (tmp_path / "taken").write_text("mine")
-    photos(tmp_path / "images", 1)
-    given = ["--encoder", "own:tiny", "--weights", str(tmp_path / "w.pth"), "--output"]
-    for images, output, message in (
-        ("images", "taken", "--output: expected a place where nothing is"),
-        ("images", "taken/store", "--output: expected a folder, got a file"),
-        ("nowhere", "store", "expected a folder or archive of images, found none"),
-        ("images", "store", "--weights: expected tensors in a .pth or .safetensors file, got another"),
-    ):
-        assert main([str(tmp_path / images), *given, str(tmp_path / output)]) == 2
-        told = capsys.readouterr().err
-        assert message in told and told.count("\n") == 1
-    assert (tmp_path / "taken").read_text() == "mine"
+    images, more = (more[0], more[1:]) if more[0] == "nowhere" else ("images", more)
+    before = sorted(tmp_path.iterdir())
+    usual = ["--encoder", "own:tiny", "--weights", str(weights), "--output", "store", "--size", "32"]
+    assert main([images, *usual, *more]) == 2
+    out, error = capsys.readouterr()
+    assert out == "" and error.count("\n") == 1 and re.search(message, error)
+    assert sorted(tmp_path.iterdir()) == before and (tmp_path / "taken").read_text() == "mine"
 
 
-def test_what_a_killed_one_left_is_named_and_stays(tmp_path, weights, capsys):
-    photos(tmp_path / "images", 3)
-    left = tmp_path / ".store.0123456789ab.partial"
-    left.mkdir()
-    given = [str(tmp_path / "images"), "--encoder", "own:tiny", "--weights", str(weights), "--size", "32"]
-    assert main([*given, "--output", str(tmp_path / "store")]) == 0
-    assert f"{left} is of an extraction that was killed" in capsys.readouterr().err
-    assert left.is_dir()
-
-
-def test_an_image_that_is_none_is_named_and_leaves_no_store(tmp_path, weights):
+def test_an_image_that_is_none_is_named_and_leaves_no_store(tmp_path, weights, capsys):
     images = photos(tmp_path / "images", 40)
     (images / "35.png").write_bytes(b"a text")
-    with pytest.raises(ArgumentError, match=r"35.png: expected an image"):
-        extract(images, open_encoder("own:tiny", weights), tmp_path / "store", size=32)
+    assert extract(images, weights, tmp_path / "store") == 2
+    assert "35.png: expected an image" in capsys.readouterr().err
     assert not [path for path in tmp_path.iterdir() if "store" in path.name]
 
 
@@ -248,7 +219,7 @@ def test_a_library_that_is_not_there_is_one_line(monkeypatch, weights, library, 
     def absent(*_, **__):
         raise fault
 
-    monkeypatch.setattr("builtins.__import__", absent)
+    monkeypatch.setattr(encoders, "import_module", absent)
     with pytest.raises(SaccadeError, match=rf"needs {library}: pip install|{library} is there and does not fit"):
         encoders.BUILDERS[library]("resnet18")
 
@@ -261,9 +232,10 @@ def test_a_resnet_of_a_library(tmp_path, library):
         pytest.skip(str(error))
     save_file(made.module.state_dict(), tmp_path / "resnet18.safetensors")
     images = photos(tmp_path / "images", 3)
-    extract(images, open_encoder(f"{library}:resnet18", tmp_path / "resnet18.safetensors"), tmp_path / "store", size=96)
+    weights = tmp_path / "resnet18.safetensors"
+    assert extract(images, weights, tmp_path / "store", f"{library}:resnet18", 96) == 0
     store = FeatureStore.open(tmp_path / "store")
     assert (store.shape, store.dim) == ((3, 3), 512)
     assert not np.array_equal(store.get("00.png").values, store.get("02.png").values)
     with pytest.raises(ArgumentError, match=f"did you mean {library}:resnet18"):
-        open_encoder(f"{library}:resnet_18", tmp_path / "resnet18.safetensors")
+        open_encoder(f"{library}:resnet_18", weights)

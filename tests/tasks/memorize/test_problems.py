@@ -1,11 +1,11 @@
-import math
 from collections import Counter
 
 import numpy as np
 import pytest
 
 from saccade.errors import ArgumentError
-from saccade.tasks.memorize.data.problems import PROBLEMS, Copy, NGrams, Recall, RepeatCopy, Sort
+from saccade.tasks.memorize.problem import HELD_OUT
+from saccade.tasks.memorize.problems import PROBLEMS, Copy, NGrams, Recall, RepeatCopy, Sort
 from tiers import every
 
 
@@ -15,7 +15,7 @@ def dice(seed=1):
 
 def questions(problem, count=50):
     numbers = dice()
-    return [problem.draw(numbers, problem.size(numbers)) for _ in range(count)]
+    return [problem.draw(numbers, problem.size_of(numbers)) for _ in range(count)]
 
 
 @pytest.fixture(params=PROBLEMS)
@@ -24,28 +24,34 @@ def problem(request):
 
 
 def test_a_question_is_the_same_once_written_and_read(problem):
+    inputs, targets, _ = problem.sizes
     for question in questions(problem):
-        again = problem.parse(problem.write(question))
+        again, episode = problem.parse(problem.write(question)), problem.pose(question)
         assert np.array_equal(again.vectors, question.vectors) and again.numbers == question.numbers
-
-
-def test_a_sequence_has_its_sizes(problem):
-    inputs, targets = problem.sizes
-    for question in questions(problem, 20):
-        episode = problem.pose(question)
-        length = len(episode.asked)
+        length = episode.order
         assert episode.inputs.shape == (length, inputs) and episode.targets.shape == (length, targets)
         assert episode.inputs.dtype == episode.targets.dtype == np.float32 and episode.asked.dtype == np.bool_
         assert not episode.targets[~episode.asked].any() and episode.asked.any()
-        if not isinstance(problem, NGrams):
-            assert not episode.inputs[episode.asked].any()
+        assert isinstance(problem, NGrams) or not episode.inputs[episode.asked].any()
+
+
+def test_splits_are_as_many_of_each_kind_and_always_same(problem):
+    assert problem.size("train") is None and problem.size("validation") == problem.size("test") == HELD_OUT
+    items = [problem.example("test", index) for index in range(24)]
+    assert items == [type(problem)().example("test", index) for index in range(24)]
+    assert list(Counter(item.group for item in items)) == [problem.trained, *problem.beyond("test")]
+    assert all(item.text and item.answer for item in items)
+    train = [problem.example("train", index) for index in range(100)]
+    assert {item.group for item in train} == {problem.trained} and problem.fingerprint != type(problem)(7).fingerprint
+    long = {item.text for item in train if len(item.text) > 40}
+    assert not long & {problem.example("test", index).text for index in range(HELD_OUT)}
 
 
 def test_beyond_training_the_test_is_longer_than_validation(problem):
     test, validation = problem.beyond("test"), problem.beyond("validation")
     assert test and (not validation or max(validation.values()) != max(test.values()))
     for size in (*test.values(), *validation.values()):
-        assert len(problem.pose(problem.draw(dice(), size)).asked) >= problem.longest
+        assert problem.pose(problem.draw(dice(), size)).order >= problem.longest
 
 
 def test_lengths_of_copies_are_those_of_the_paper():
@@ -55,47 +61,40 @@ def test_lengths_of_copies_are_those_of_the_paper():
 
 
 def test_a_copy_is_the_vectors_again_behind_a_mark():
-    episode = Copy().pose(Copy().parse("10000000 11111111"))
+    episode = Copy().read("10000000 11111111")
     assert episode.inputs[:, 8].tolist() == [0, 0, 1, 0, 0]
     assert np.array_equal(episode.targets[3:], episode.inputs[:2, :8]) and episode.asked.tolist() == [0, 0, 0, 1, 1]
 
 
 def test_repeated_copies_end_and_repeats_are_standardized():
     problem = RepeatCopy()
-    episode = problem.pose(problem.parse("2 x 10000000 11111111"))
-    words = ["10000000", "11111111"] * 2
-    assert problem.answer(episode.targets[episode.asked]) == " ".join(words)
-    assert episode.targets[:, 8].tolist() == [0] * 7 + [1] and len(episode.asked) == 2 + 1 + 4 + 1
-    scaled = [problem.pose(problem.parse(f"{n} x 11111111")).inputs[1, 9] for n in range(1, 11)]
+    episode = problem.read("2 x 10000000 11111111")
+    assert problem.answer(episode.wanted.numpy()) == " ".join(["10000000", "11111111"] * 2)
+    assert episode.targets[:, 8].tolist() == [0] * 7 + [1] and episode.order == 2 + 1 + 4 + 1
+    scaled = [problem.read(f"{n} x 11111111").inputs[1, 9] for n in range(1, 11)]
     assert np.mean(scaled) == pytest.approx(0, abs=1e-6) and np.std(scaled) == pytest.approx(1)
-    assert RepeatCopy(1).pose(RepeatCopy(1).parse("1 x 11111111")).inputs[1, 9] == 0
+    assert RepeatCopy(1).read("1 x 11111111").inputs[1, 9] == 0
     never_ended = np.zeros((3, 9), np.float32)
     assert problem.answer(never_ended) == "00000000 00000000 00000000"
-
-
-def test_the_number_of_copies_may_have_spaces_and_zeros_before_it():
-    assert RepeatCopy().parse("          003 x 10010110").numbers == (3,)
+    assert problem.parse("          003 x 10010110").numbers == (3,)
 
 
 def test_item_behind_the_one_that_is_asked_for_is_recalled():
     problem = Recall()
     items = ["000000 000000 000001", "000000 000000 000010", "000000 000000 000011"]
-    episode = problem.pose(problem.parse(f"{', '.join(items)} ? {items[1]}"))
-    assert problem.answer(episode.targets[episode.asked]) == items[2]
+    episode = problem.read(f"{', '.join(items)} ? {items[1]}")
+    assert problem.answer(episode.wanted.numpy()) == items[2]
     assert np.flatnonzero(episode.inputs[:, 6]).tolist() == [0, 4, 8]  # a mark before each item
     assert np.flatnonzero(episode.inputs[:, 7]).tolist() == [12, 16]  # and around the one that is asked for
-    counts = Counter(int(question.numbers[0]) for question in questions(problem, 300))
-    assert set(counts) == {0, 1, 2, 3, 4}
+    assert {int(question.numbers[0]) for question in questions(problem, 300)} == {0, 1, 2, 3, 4}
 
 
 def test_the_highest_priorities_come_first():
     problem = Sort()
-    line = "00000001:-1 00000010:0.5 00000011:1 00000100:-0.5 00000101:0"
-    episode = problem.pose(problem.parse(line))
-    assert problem.answer(episode.targets[episode.asked]) == "00000011 00000010 00000101 00000100"
-    assert (
-        questions(problem, 1)[0].vectors.shape == (20, 8) and problem.pose(questions(problem, 1)[0]).asked.sum() == 16
-    )
+    episode = problem.read("00000001:-1 00000010:0.5 00000011:1 00000100:-0.5 00000101:0")
+    assert problem.answer(episode.wanted.numpy()) == "00000011 00000010 00000101 00000100"
+    [question] = questions(problem, 1)
+    assert question.vectors.shape == (20, 8) and problem.pose(question).asked.sum() == 16
 
 
 def test_bits_follow_five_before_by_chances_of_their_own():
@@ -108,22 +107,20 @@ def test_bits_follow_five_before_by_chances_of_their_own():
 
 
 def test_the_best_guess_counts_what_followed_the_same_five():
-    problem = NGrams()
+    problem, best, half = NGrams(), 0.0, 0.0
     chances = problem.best(problem.parse("0000010000010000"))[:, 0].tolist()
     assert chances[0] == 0.5 and len(chances) == 16 - 5
     assert chances[6] == pytest.approx(1.5 / 2)  # after 00000 came a 1 once
     assert min(chances) > 0 and max(chances) < 1
-
-
-def test_best_guess_costs_less_than_any_that_knows_nothing():
-    problem, best, half = NGrams(), 0.0, 0.0
     for question in questions(problem, 30):
-        wanted = problem.pose(question)
+        right = problem.pose(question).wanted.numpy()
         chance = np.clip(problem.best(question), 1e-6, 1 - 1e-6)
-        right = wanted.targets[wanted.asked]
         best -= float(np.log2(np.where(right > 0, chance, 1 - chance)).sum())
         half += len(right)
-    assert 0.4 * half < best < 0.85 * half and not math.isnan(best)
+    assert 0.4 * half < best < 0.85 * half
+
+
+ITEMS = "100101 110000 000011, 111111 000000 101010"
 
 
 @every(
@@ -138,12 +135,8 @@ def test_best_guess_costs_less_than_any_that_knows_nothing():
         ("repeat-copy", "1000 x " + "10010110 " * 21, "expected at most 20,000 vectors to be said, got 1000 x 21"),
         ("repeat-copy", "3 x", "expected 1 to 10,000 words of 8 bits, such as 3 x .*, got 0"),
         ("recall", "100101 110000 000011", "expected items of 3 vectors, . and one of them, such as"),
-        ("recall", "100101 110000 000011, 111111 000000 101010 ? 111111 000000 101010", "an item that another follows"),
-        (
-            "recall",
-            "100101 110000, 111111 000000 101010 ? 100101 110000 000011",
-            "expected 3 to 10,000 words of 6 bits",
-        ),
+        ("recall", f"{ITEMS} ? 111111 000000 101010", "an item that another follows"),
+        ("recall", f"100101 110000, {ITEMS} ? 100101 110000 000011", "expected 3 to 10,000 words of 6 bits"),
         ("sort", "10010110", "expected a priority from -1 to 1 behind each, such as .*, got '10010110'"),
         ("sort", "10010110:2", "got '10010110:2'"),
         ("sort", "10010110:nan", "got '10010110:nan'"),
@@ -159,7 +152,7 @@ def test_a_line_of_another_form_is_one_line(name, line, message):
 
 @pytest.mark.parametrize(("name", "longest"), [("copy", 0), ("recall", 1), ("n-grams", 5), ("sort", 10**6)])
 def test_a_longest_that_cannot_be_is_refused(name, longest):
-    with pytest.raises(ArgumentError, match=f"--longest: expected a number from {PROBLEMS[name].floor} to "):
+    with pytest.raises(ArgumentError, match=f"--longest: expected a number from {PROBLEMS[name].least} to "):
         PROBLEMS[name](longest)
 
 
@@ -169,3 +162,9 @@ def test_beyond_the_longest_training_example_is_a_line(problem):
     assert len(longest.parse(longest.write(question)).vectors) == len(question.vectors)
     with pytest.raises(ArgumentError, match=f"--longest: .* to {problem.most}, got {problem.most + 1}"):
         type(problem)(problem.most + 1).check()
+
+
+def test_how_much_is_to_be_remembered_is_known():
+    copy, recall, grams = (PROBLEMS[name]() for name in ("copy", "recall", "n-grams"))
+    assert (copy.most_held, recall.most_held, grams.most_held) == (20, 18, 0)
+    assert copy.held("10010110 10010110") == 2 and grams.held("0110100") == 0

@@ -7,8 +7,8 @@ import pytest
 from saccade.errors import ArgumentError
 from saccade.tasks.translate.data.corpus import Pair
 from saccade.tasks.translate.data.dates import FORMS, LANGUAGES, Dates, write
-from saccade.tasks.translate.data.deciding import deciding, fields
 from saccade.tasks.translate.data.several import SeveralDates
+from studies.frame.deciding import deciding, fields
 from tiers import every
 
 
@@ -29,19 +29,23 @@ def test_years_days_and_numeric_months_are_numbers():
     assert 20 < numbers < 220
 
 
+def parts(locale, form, date):
+    text = write(locale, form, date)
+    return {name: text[part.start : part.stop] for name, part in fields(locale, form, date).items()}
+
+
 @every("form", FORMS)
 @every("locale", LANGUAGES)
 def test_a_date_of_another_year_month_or_day_differs_in_that_word(locale, form):
     date = datetime.date(2024, 2, 9)
-    found = {name: write(locale, form, date)[start:end] for name, start, end in fields(locale, form, date)}
+    found = parts(locale, form, date)
     assert set(found) >= {"year", "month", "day"} and ("weekday" in found) == (form == "full")
     for name, other in (
         ("year", date.replace(year=1987)),
         ("month", date.replace(month=11)),
         ("day", date.replace(day=7)),
     ):
-        text = write(locale, form, other)
-        changed = {field: text[start:end] for field, start, end in fields(locale, form, other)}
+        changed = parts(locale, form, other)
         different = {field for field in changed if changed[field] != found[field]} - {"weekday"}
         assert different == {name}
 

@@ -2,12 +2,8 @@ import pytest
 import torch
 from hypothesis import given, strategies
 
-from saccade._system.files import write_json
 from saccade.errors import ArgumentError
-from saccade.tasks.memorize.data import open_corpus
-from saccade.tasks.memorize.data.corpus import Item
-from saccade.tasks.memorize.data.problems import PROBLEMS
-from saccade.tasks.memorize.languages import Vectors, learn, restored
+from saccade.tasks.memorize.episode import Item
 from saccade.tasks.memorize.symbols import Symbols
 
 ASKED = [Item("mary is in the hall . where is mary ?", "hall"), Item("where is john ?", "room")]
@@ -23,11 +19,7 @@ def confident(symbols, *ids):
 def test_a_story_asks_behind_each_question_mark():
     episode = STORY.episode(Item("where is mary ? where is john ?", "room hall"))
     assert episode.asked.tolist() == [False] * 4 + [True] + [False] * 4 + [True]
-    assert episode.targets[episode.asked].tolist() == [2, 1]
-    assert len(set(episode.inputs[episode.asked])) == 1 and (episode.inputs[episode.asked] == 1).all()
-
-
-def test_a_question_may_be_typed_freely():
+    assert episode.wanted.tolist() == [2, 1] and (episode.inputs[episode.asked] == 1).all()
     one, other = STORY.read("Where is Mary?"), STORY.read("where is mary")
     assert one.inputs.tolist() == other.inputs.tolist() and one.asked.sum() == 1
     assert STORY.labels("Where is Mary", "hall") == ["where", "is", "mary", "?", "→ hall"]
@@ -36,10 +28,10 @@ def test_a_question_may_be_typed_freely():
 def test_a_pair_is_said_behind_what_is_read_and_ends():
     episode = PAIRS.episode(Item("a b", "b a"))
     assert episode.inputs.tolist()[:2] == [3, 4] and episode.asked.tolist() == [False, False, True, True, True]
-    assert episode.targets[episode.asked].tolist() == [2, 1, 0]
-    assert len(PAIRS.read("a").inputs) == 1 + 2 * 2 + 1  # room for twice the longest, and an end
+    assert episode.wanted.tolist() == [2, 1, 0]
     assert PAIRS.said(confident(PAIRS, 2, 1, 0, 3, 3), 1) == ["b a"]
     assert PAIRS.said(confident(PAIRS, 0, 1), 1) == [""]
+    assert PAIRS.held("a b") == 0 == PAIRS.most_held
 
 
 def test_unknown_symbols_are_one_and_never_right():
@@ -47,11 +39,8 @@ def test_unknown_symbols_are_one_and_never_right():
     assert PAIRS.episode(Item("a", "z")).targets[1] == PAIRS.sizes.targets
 
 
-def test_a_story_never_answers_with_silence():
-    assert STORY.said(torch.tensor([[9.0, 0.0, 1.0]]), 1) == ["room"]
-
-
 def test_the_likeliest_answers_differ_and_are_as_many_as_there_are():
+    assert STORY.said(torch.tensor([[9.0, 0.0, 1.0]]), 1) == ["room"]  # a story never answers with silence
     logits = confident(STORY, 1, 2) * torch.tensor([[1.0], [0.5]])
     assert STORY.said(logits, 9) == ["hall room", "hall hall", "room room", "room hall"]
     long = torch.randn(41, 200) + torch.nn.functional.one_hot(torch.tensor([4, 0, *[7] * 39]), 200) * 12
@@ -64,7 +53,7 @@ def test_the_likeliest_answers_differ_and_are_as_many_as_there_are():
 @given(strategies.lists(strategies.sampled_from("abcxyz"), min_size=1, max_size=9))
 def test_what_is_read_is_as_long_as_what_is_typed(symbols):
     line = " ".join(symbols)
-    episode = PAIRS.read(line)
+    episode = PAIRS.read(line)  # with room for twice the longest answer, and an end
     assert len(episode.inputs) == len(symbols) + 5 == len(PAIRS.labels(line, "a b c a b")) and episode.asked.sum() == 5
 
 
@@ -76,54 +65,9 @@ def test_a_sentence_may_be_a_step_and_asks_behind_its_mark():
     long = symbols.labels("Mary is in the very large hall. Where is Mary", "hall")  # cut where training's longest ends
     assert long == ["mary is in the very large", "hall .", "where is mary ?", "→ hall"]
     assert symbols.read("Mary is in the very large hall. Where is Mary").inputs.shape == (4, 6)
-    assert (
-        Symbols.from_json(symbols.to_json() | {"inputs": [*symbols.inputs], "outputs": [*symbols.outputs]}) == symbols
-    )
-
-
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_problems_and_symbols_are_read_back_from_a_run(name, tmp_path):
-    language = learn(open_corpus(name))
-    write_json(tmp_path / "tokenizer.json", language.to_json())
-    again = restored(tmp_path)
-    assert again.to_json() == language.to_json() and again.sizes == language.sizes
-    write_json(tmp_path / "tokenizer.json", PAIRS.to_json())
-    assert restored(tmp_path) == PAIRS
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        {"problem": "copie", "longest": 3},
-        {"problem": "copy", "longest": 0},
-        {"problem": ["copy"], "longest": 3},
-        {**PAIRS.to_json(), "inputs": [1]},
-        {**PAIRS.to_json(), "story": 1},
-        {**PAIRS.to_json(), "longest": True},
-        {},
-        [],
-    ],
-)
-def test_a_file_that_says_something_else_is_refused_by_name(content, tmp_path):
-    write_json(tmp_path / "tokenizer.json", content)
-    with pytest.raises(ArgumentError, match=r"tokenizer.json: expected how questions are read of this run"):
-        restored(tmp_path)
 
 
 @pytest.mark.parametrize(("language", "line"), [(PAIRS, " "), (PAIRS, "a " * 20_001), (STORY, "?!" * 20_001)])
 def test_nothing_and_too_much_are_one_line(language, line):
     with pytest.raises(ArgumentError, match="expected 1 to 20,000 symbols"):
         language.read(line)
-
-
-def test_how_much_is_to_be_remembered_is_known_of_vectors_alone():
-    copy, recall, grams = (Vectors(name, PROBLEMS[name]()) for name in ("copy", "recall", "n-grams"))
-    assert (copy.most_held, recall.most_held, grams.most_held, PAIRS.most_held) == (20, 18, 0, 0)
-    assert copy.held("10010110 10010110") == 2 and grams.held("0110100") == PAIRS.held("a b") == 0
-
-
-def test_a_run_too_long_to_measure_still_answers(tmp_path):
-    with pytest.raises(ArgumentError, match="--longest: expected a number from 1 to 1666, got 2000"):
-        learn(open_corpus("copy", 2000))
-    write_json(tmp_path / "tokenizer.json", {"problem": "copy", "longest": 2000})
-    assert restored(tmp_path).most_held == 2000 and len(restored(tmp_path).read("10010110").wanted) == 1

@@ -1,0 +1,153 @@
+"""Strings of digits, joined from recordings of single digits such as those of the Free Spoken Digit Dataset.
+
+7_jackson_12.wav, a pause, 3_jackson_40.wav, a pause, 1_jackson_29.wav  ->  7 3 1
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from saccade.data import Row, Rows
+from saccade.data.dataset import SPLITS, check_index, check_split, inventory
+from saccade.tasks.transcribe.data.corpus import Recording
+from saccade.tasks.transcribe.data.recordings import Recordings
+from saccade.train.randomness import derive, generator
+
+__all__ = ["RATE", "Digits"]
+
+RATE = 8000  # Hz, of all recordings
+LONGEST = 7  # digits in a string
+HELD_OUT = 500  # strings of validation, and of test
+PAUSE = (0.05, 0.3)  # seconds between two digits
+
+_QUIET = 160  # samples, 20 ms: the quietest stretch of so many is what a pause sounds like
+
+
+@dataclass(frozen=True, eq=False)
+class Digits:
+    """Strings of one to seven digits, each of one speaker's recordings in one split, with pauses between.
+
+    A string of one digit is its recording and nothing else. A pause lasts 50 to 300 ms and is noise as loud as the
+    quietest 20 ms of the string's recordings, as a room has. Training is endless: any index draws a speaker, a length
+    and digits. Validation and test hold 500 strings (more if that takes), of all speakers and lengths in turn, and
+    use each of their recordings at least once.
+
+    Args:
+        recordings: of each split and speaker, a digit each.
+        fingerprint: what the recordings hold.
+        note: what was changed in them, "" if nothing was.
+
+    Example:
+        >>> tone = Recording("7_ann_0.wav", torch.ones(800), "7", "ann")
+        >>> digits = Digits({split: {"ann": [tone]} for split in SPLITS}, "", "")
+        >>> digits.example("test", 1).text, digits.example("test", 0).signal.shape
+        ('7 7', torch.Size([800]))
+    """
+
+    recordings: Mapping[str, Mapping[str, Sequence[Recording]]]
+    fingerprint: str
+    note: str
+
+    rate = RATE
+    dim = None
+
+    @classmethod
+    def of(cls, rows: Rows[Row]) -> Self:
+        """Read the recordings of rows, each a digit.
+
+        Raises:
+            ArgumentError: naming the file that is wrong.
+        """
+        read, notes, digest = Recordings(rows, RATE), list[str](), hashlib.blake2b(digest_size=8)
+        recordings: dict[str, dict[str, list[Recording]]] = {split: {} for split in SPLITS}
+        for split in SPLITS:
+            for index in range(read.size(split)):
+                one = read.example(split, index)
+                notes += one.notes
+                recordings[split].setdefault(one.group, []).append(replace(one, name=Path(one.name).name, notes=()))
+        for path in sorted((row["audio"] for part in rows.splits.values() for row in part), key=lambda path: path.name):
+            data = path.read_bytes()
+            digest.update(f"{path.name} {len(data)} ".encode() + data)
+        counts = ", ".join(f"{split} {rows.size(split)}" for split in SPLITS)
+        return cls(recordings, f"FSDD {counts}, contents {digest.hexdigest()}", inventory(notes))
+
+    def example(self, split: str, index: int) -> Recording:
+        """Return utterance number `index` of a split: always the same one; its group is the speaker.
+
+        Raises:
+            ArgumentError: if there is no such split, or no such index in it.
+        """
+        chosen = self._chosen(split, index)
+        signal = _join([one.signal for one in chosen], generator(0, "pauses", split, index))
+        name = chosen[0].name if len(chosen) == 1 else f"{split} {index}"
+        return Recording(name, signal, " ".join(one.text for one in chosen), chosen[0].group)
+
+    def text(self, split: str, index: int) -> str:
+        """Return the words of an utterance alone."""
+        return " ".join(one.text for one in self._chosen(split, index))
+
+    def size(self, split: str) -> int | None:
+        """Return the number of utterances in a split, None if it is endless.
+
+        Raises:
+            ArgumentError: if there is no such split.
+        """
+        check_split(split)
+        if split == "train":
+            return None
+        most = max(map(len, self.recordings[split].values()))
+        strings = LONGEST * -(-most // _up_to(LONGEST))  # of each speaker, so that every recording is in one
+        return max(HELD_OUT, strings * len(self.recordings[split]))
+
+    def _chosen(self, split: str, index: int) -> list[Recording]:
+        """The recordings of a string."""
+        check_index(split, index, self.size(split))
+        speakers = sorted(self.recordings[split])
+        if split == "train":
+            recordings = self.recordings[split][speakers[derive(0, "speaker", index) % len(speakers)]]
+            length = 1 + derive(0, "length", index) % LONGEST
+            return [recordings[derive(0, "digit", index, place) % len(recordings)] for place in range(length)]
+        number, place = divmod(index, len(speakers))
+        return self._held_out(split, speakers[place], number)
+
+    def _held_out(self, split: str, speaker: str, number: int) -> list[Recording]:
+        """A held-out string: lengths go 1 to 7 in turn, and its digits follow the last string's in an endless row."""
+        rounds, shorter = divmod(number, LONGEST)
+        first = rounds * _up_to(LONGEST) + _up_to(shorter)
+        recordings, chosen = self.recordings[split][speaker], list[Recording]()
+        for place in range(first, first + shorter + 1):
+            epoch, offset = divmod(place, len(recordings))
+            chosen.append(recordings[_order(len(recordings), split, speaker, epoch)[offset]])
+        return chosen
+
+
+def _up_to(number: int) -> int:
+    """1 + 2 + ... + number."""
+    return number * (number + 1) // 2
+
+
+@lru_cache(64)
+def _order(count: int, *labels: object) -> list[int]:
+    order: list[int] = torch.randperm(count, generator=generator(0, *labels)).tolist()
+    return order
+
+
+def _quietest(samples: Tensor) -> float:
+    """The root mean square of the quietest 20 ms, of all of a shorter recording."""
+    parts = samples.unfold(0, min(_QUIET, len(samples)), 1 + min(_QUIET, len(samples)) // 2)
+    return float(parts.square().mean(1).min().sqrt())
+
+
+def _join(signals: Sequence[Tensor], draws: torch.Generator) -> Tensor:
+    quiet, parts = min(map(_quietest, signals)), [signals[0]]
+    least, most = (round(RATE * seconds) for seconds in PAUSE)
+    for signal in signals[1:]:
+        length = int(torch.randint(least, most + 1, (), generator=draws))
+        parts += [quiet * torch.randn(length, generator=draws).clamp(-4, 4), signal]
+    return torch.cat(parts)
