@@ -32,16 +32,15 @@ from saccade.tasks.inputs import Inputs, input_lines
 from saccade.tasks.request import changes, results_name
 from saccade.tasks.stream import stream
 from saccade.tasks.task import Hard, Job
-from saccade.train.baselines import baselines
 from saccade.train.card import confusion_matrix
 from saccade.train.fit import train as fit
 from saccade.train.options import Options, check_types
 from saccade.train.randomness import undisturbed
 from saccade.train.recipes import data_of, resolve, suit, usual
-from saccade.train.results import measure, split_results
+from saccade.train.results import baselines, measure, split_results
 from saccade.train.results import undisturbed as in_evaluation
 from saccade.train.run import Run as Folder
-from saccade.train.task import Answer, Evaluation, Example, Form, Kind, Suited, Task, choose_model, options_class
+from saccade.train.task import Answer, Evaluation, Example, Form, Kind, Suited, choose_model, options_class
 from saccade.train.trained import Trained, load_trained
 
 if TYPE_CHECKING:
@@ -52,11 +51,7 @@ __all__ = ["Pictures", "Run", "examples", "load", "options", "train"]
 _AHEAD = 512  # inputs that are read at once: large batches of like length are the fastest
 
 
-def _with_keywords(function: Callable[..., "Run"]) -> "keywords.Train":
-    return cast("keywords.Train", function)
-
-
-@_with_keywords
+@cast("Callable[[Any], keywords.Train]", lambda function: function)
 def train(
     task: str,
     *,
@@ -93,7 +88,7 @@ def train(
     if objects is not None and more.get("processes", 1) != 1:
         raise ArgumentError("processes: expected 1 where data are Python objects, got more; write them to files")
     named_options = {**({} if run is None else {"run": str(run)}), **more}
-    model, name = _checked(kind, name, usual_model if model is None else model, named_options)
+    model = _checked(kind, usual_model if model is None else model, named_options)
     suited = suit(kind, model, name, named_options, objects)
     settings = resolve(kind, model, name, named_options, suited)
     with undisturbed():
@@ -118,7 +113,6 @@ def _kept(data: Any) -> Any:
 
 def _source(kind: Kind, data: Any) -> tuple[str, Any]:
     """The name of data, and the Python objects if they are some."""
-    data = next(iter(kind.builtin)) if data is None else data
     return (data_of(kind, data), None) if isinstance(data, str | Path) else (OBJECTS, data)
 
 
@@ -169,16 +163,15 @@ def options(
     Raises:
         ArgumentError: an option that there is not, or a value that means nothing.
     """
-    model, data = _checked(kind, data, model, given)
-    return resolve(kind, model, data, given, suited)
+    model = _checked(kind, model, given)
+    return resolve(kind, model, next(iter(kind.builtin)) if data is None else data, given, suited)
 
 
-def _checked(kind: Kind, data: str | None, model: str | None, named: Mapping[str, Any]) -> tuple[str, str]:
-    """Names of model and data, after a check of the named options."""
+def _checked(kind: Kind, model: str | None, named: Mapping[str, Any]) -> str:
+    """Name of the model, after a check of the named options."""
     model = next(iter(kind.models)) if model is None else choose_model(kind, model)
-    flat = options_class(kind, model)
-    _check_options(named, flat, f"{kind.name} with the model {model}")
-    return model, next(iter(kind.builtin)) if data is None else data
+    _check_options(named, options_class(kind, model), f"{kind.name} with the model {model}")
+    return model
 
 
 def examples(task: str | Kind, split: str, count: int, *, data: Any = None, **more: Any) -> Iterator[Example]:
@@ -192,7 +185,7 @@ def examples(task: str | Kind, split: str, count: int, *, data: Any = None, **mo
         more: options of the task that say how data are read.
     """
     kind = load_task(choose("task", task, TASKS)) if isinstance(task, str) else task
-    name, objects = _source(kind, data)
+    name, objects = _source(kind, next(iter(kind.builtin)) if data is None else data)
     prepared = kind.prepare(options(kind, name, None, more), objects)
     size = prepared.data.size(split)
     return (prepared.example(split, index) for index in range(count if size is None else min(count, size)))
@@ -228,9 +221,9 @@ class Run:
         return self.trained.run.folder
 
     @property
-    def task(self) -> Task:
+    def task(self) -> Job:
         """Task of the run, with everything learned of the data beside weights."""
-        return self.trained.task
+        return cast("Job", self.trained.task)
 
     @property
     def model(self) -> nn.Module:
@@ -375,7 +368,9 @@ class Run:
         """
         ensemble = {"ensemble": self.ensemble} if self.ensemble else {}
         unusual = {**({} if request is None else changes(request)), **ensemble}
-        results = split_results(self.trained.run, self.trained.options, self.model, split, found)
+        results = split_results(
+            self.trained.run, self.trained.options, self.model, found, split=split, examples=found.examples
+        )
         path = self.folder / f"{results_name(split, unusual, self.folder)}.json"
         write_json(path, {**results, "asked": unusual})
         if found.confusion:

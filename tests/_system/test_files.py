@@ -50,10 +50,10 @@ def test_no_two_processes_write_under_one_name(tmp_path, monkeypatch):
 
 
 def test_what_is_left_over_is_told_by_its_name(tmp_path):
-    left = [unfinished(tmp_path / "a"), tmp_path / ".a.4711.partial"]
+    left = [unfinished(tmp_path / "a"), unfinished(tmp_path / "a")]
     for path in (*left, unfinished(tmp_path / "b"), tmp_path / ".a.partial", tmp_path / ".a.mine.partial"):
         path.touch()
-    assert sorted(left_over(tmp_path, ("a",))) == sorted(left)
+    assert sorted(left_over(tmp_path, "a")) == sorted(left)
 
 
 def test_folder_that_is_not_there_is_an_error_of_the_system(tmp_path):

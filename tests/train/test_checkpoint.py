@@ -6,7 +6,6 @@ import torch
 from saccade.train.checkpoint import (
     Checkpoint,
     CorruptCheckpoint,
-    clear,
     list_steps,
     load,
     load_best,
@@ -93,14 +92,6 @@ def test_best_weights_are_of_the_step_that_is_asked(tmp_path):
     assert load_best(tmp_path / "checkpoints", 12)["w"].tolist() == [1.0, 1.0]
     with pytest.raises(CorruptCheckpoint, match="best.safetensors is of step 12, not 8"):
         load_best(tmp_path / "checkpoints", 8)
-
-
-def test_half_written_files_are_cleared_and_a_users_kept(tmp_path):
-    for name in (".step-00000020.safetensors.12ab.partial", ".best.safetensors.12ab.partial", ".thesis.txt.partial"):
-        (tmp_path / name).write_bytes(b"half")
-    clear(tmp_path)
-    clear(tmp_path / "nowhere")
-    assert [path.name for path in tmp_path.iterdir()] == [".thesis.txt.partial"]
 
 
 def test_a_missing_file_is_said_in_words(tmp_path):

@@ -2,6 +2,8 @@
 
 import itertools
 import warnings
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -21,19 +23,11 @@ def engine():
     return engine
 
 
-class Numbered:
-    """A task whose batches are their steps."""
-
-    def batch(self, step):
-        return step
-
-
 @pytest.mark.parametrize(("world", "step"), [(1, 0), (1, 7), (2, 0), (3, 5)])
 def test_the_processes_share_the_batches_and_lose_none(engine, world, step):
-    taken = [
-        list(itertools.islice(engine._Steps(Numbered(), step, Ranks(rank=rank, world=world)), 4))
-        for rank in range(world)
-    ]
+    task, state = SimpleNamespace(batch=lambda step: step), TrainState(step)  # batches are their steps
+    trainings = [Training(None, task, None, None, Ranks(rank=rank, world=world), state=state) for rank in range(world)]
+    taken = [list(itertools.islice(engine._Steps(training), 4)) for training in trainings]
     assert sorted(itertools.chain(*taken)) == list(range(step * world, (step + 4) * world))
     assert all(own[0] == step * world + rank for rank, own in enumerate(taken))
 
@@ -62,29 +56,23 @@ def test_training_leaves_numbers_warnings_and_modes_alone(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changed", "expected"),
+    ("changed", "device", "step", "expected"),
     [
-        ({}, {"max_steps": 30, "precision": "32-true", "gradient_clip_val": 1.0}),
-        ({"max_steps": None, "max_minutes": 1.0, "clip": 0.5}, {"max_steps": -1, "gradient_clip_val": 0.5}),
-        ({"precision": "bf16"}, {"precision": "bf16-mixed"}),
+        ({}, "cpu", 0, {"max_steps": 30, "precision": "32-true", "gradient_clip_val": 1.0}),
+        ({"max_steps": None, "max_minutes": 1.0, "clip": 0.5}, "cpu", 0, {"max_steps": -1, "gradient_clip_val": 0.5}),
+        ({"precision": "bf16"}, "cpu", 0, {"precision": "bf16-mixed", "accelerator": "cpu", "devices": 1}),
+        ({}, "cuda:1", 12, {"max_steps": 18, "accelerator": "gpu", "devices": [1]}),  # the steps that are left
     ],
 )
-def test_the_trainer_is_set_by_the_options_and_does_nothing_of_its_own(engine, changed, expected, monkeypatch):
-    told = {}
-    monkeypatch.setattr(engine.pl, "Trainer", lambda **settings: told.update(settings))
-    options = line_options("run", **changed)
-    engine._trainer(Training(None, None, options, torch.device("cpu")), None, [])
-    assert {name: told[name] for name in expected} == expected
-    assert told["accelerator"] == "cpu" and told["devices"] == 1 and told["deterministic"] is True
-    assert not any(told[name] for name in ("logger", "enable_checkpointing", "enable_progress_bar"))
-
-
-def test_the_steps_that_are_left_are_taken_and_no_more(engine, monkeypatch):
-    told = {}
-    monkeypatch.setattr(engine.pl, "Trainer", lambda **settings: told.update(settings))
-    training = Training(None, None, line_options("run"), torch.device("cuda", 1), state=TrainState(step=12))
-    engine._trainer(training, None, [])
-    assert told["max_steps"] == 18 and told["accelerator"] == "gpu" and told["devices"] == [1]
+def test_the_trainer_is_set_by_the_options_and_does_nothing_of_its_own(
+    engine, changed, device, step, expected, monkeypatch
+):
+    set_to, options = {}, line_options("run", **changed)
+    monkeypatch.setattr(engine.pl, "Trainer", lambda **settings: set_to.update(settings) or Mock())
+    training = Training(None, None, options, torch.device(device), model=Mock(), state=TrainState(step=step))
+    engine._fit(training, None, [])
+    assert set_to.items() >= expected.items() and set_to["deterministic"] is True
+    assert not any(set_to[name] for name in ("logger", "enable_checkpointing", "enable_progress_bar"))
 
 
 def test_processes_agree_on_the_settings_of_lightning(engine):

@@ -43,13 +43,49 @@ def test_the_same_seed_gives_the_same_weights_and_another_one_others(tmp_path):
     assert not equal(tmp_path / "a", tmp_path / "c")
 
 
-@pytest.mark.parametrize("stop", rest_slow([1, 10, 17]))
-def test_run_continued_is_the_run_that_was_not_interrupted(tmp_path, stop, capsys):
-    train(Line, options(tmp_path / "whole"))
-    train(Line, options(tmp_path / "parts", max_steps=stop))
-    train(Line, options(tmp_path / "parts", checkpoint_steps=7, validation_steps=4))
+def tied():
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4), torch.nn.Linear(4, 1))
+    model[1].weight = model[0].weight
+    return model
+
+
+def convolution():
+    """Its optimizer's state is laid out as its weights are."""
+    layer = torch.nn.Conv2d(3, 5, 2).to(memory_format=torch.channels_last)
+    fold = torch.nn.Unflatten(1, (3, 2, 2))
+    return torch.nn.Sequential(torch.nn.Linear(4, 12), fold, layer, torch.nn.Flatten(), torch.nn.Linear(5, 1))
+
+
+PARTS = {"checkpoint_steps": 7, "validation_steps": 4, "average": 1}
+
+
+@pytest.mark.parametrize(
+    ("stop", "build", "changed"),
+    [
+        *rest_slow([(1, None, {}), (10, None, {}), (17, None, {})]),
+        (15, tied, {}),
+        (5, convolution, {"max_steps": 12}),
+        (13, None, {"precision": "bf16"}),
+    ],
+)
+def test_run_continued_is_the_run_that_was_not_interrupted(tmp_path, stop, build, changed, monkeypatch, capsys):
+    if build is not None:
+        monkeypatch.setattr(Line, "build", lambda self: build())
+    train(Line, options(tmp_path / "whole", **changed))
+    train(Line, options(tmp_path / "parts", average=2, **{**changed, "max_steps": stop}))
+    train(Line, options(tmp_path / "parts", **PARTS, **changed))
     assert equal(tmp_path / "whole", tmp_path / "parts")
     assert f"going on in {tmp_path / 'parts'} at step {stop}" in capsys.readouterr().err
+    kept = weights(tmp_path / "whole")
+    assert {tensor.dtype for tensor in kept.values()} == {torch.float32} and "1.weight" not in kept
+    model = load_trained(Line, Run.open(tmp_path / "whole"), torch.device("cpu")).model
+    assert build is not tied or torch.equal(model[1].weight, kept["0.weight"])
+
+
+def test_bf16_changes_what_is_learned(tmp_path):
+    for precision in ("bf16", "32"):
+        train(Line, options(tmp_path / precision, precision=precision))
+    assert not equal(tmp_path / "bf16", tmp_path / "32")
 
 
 def test_a_model_without_readable_checkpoints_is_kept(tmp_path, capsys):
@@ -215,41 +251,34 @@ def test_missing_results_are_written_without_training(tmp_path):
     assert json.loads((tmp_path / "a/results.json").read_text())["metrics"] == json.loads(before)["metrics"]
 
 
-def test_a_run_that_the_clock_cuts_short_says_so(tmp_path, capsys):
-    train(Line, options(tmp_path / "a", max_minutes=1e-9, max_steps=5))
-    assert "the minutes are over at step 1 of 5; a larger --max-minutes goes on from there" in capsys.readouterr().err
-    train(Line, options(tmp_path / "a", max_minutes=60.0, max_steps=5))
+@pytest.mark.parametrize("steps", [5, None])
+def test_minutes_are_a_budget_too_and_a_run_cut_short_says_so(tmp_path, steps, capsys):
+    short = options(tmp_path / "a", max_minutes=1e-9, max_steps=steps)
+    outcome = train(Line, short)
+    assert outcome.step == 1 and outcome.results is not None
+    line = "the minutes are over at step 1 of 5; a larger --max-minutes goes on from there"
+    assert (line in capsys.readouterr().err) is bool(steps) and not train(Line, short).fresh
+    train(Line, replace(short, max_minutes=60.0, max_steps=5))
     assert "the minutes are over" not in capsys.readouterr().err
 
 
-def test_minutes_are_a_budget_too(tmp_path):
-    for steps in (1000, None):
-        outcome = train(Line, options(tmp_path / str(steps), max_minutes=1e-9, max_steps=steps))
-        assert outcome.step == 1 and outcome.results is not None
-        assert not train(Line, options(tmp_path / str(steps), max_minutes=1e-9, max_steps=steps)).fresh
-
-
 @pytest.mark.parametrize(
-    ("changed", "words"),
+    ("changed", "data", "words"),
     [
-        ({"seed": 2}, "--seed 1, not 2"),
-        ({"width": 5}, "--width 4, not 5"),
-        ({"data": "stars"}, "--data points, not stars"),
+        ({"seed": 2}, None, "--seed 1, not 2"),
+        ({"width": 5}, None, "--width 4, not 5"),
+        ({"data": "stars"}, None, "--data points, not stars"),
+        ({}, Points("other points"), "--data points times 1.0, not other points"),  # under the same name
     ],
 )
-def test_another_configuration_is_refused_and_touches_nothing(tmp_path, changed, words):
+def test_another_configuration_is_refused_and_touches_nothing(tmp_path, changed, data, words, monkeypatch):
     train(Line, options(tmp_path / "a", max_steps=3))
     before = {path: path.read_bytes() for path in (tmp_path / "a").rglob("*") if path.is_file()}
+    if data is not None:
+        monkeypatch.setattr(Line, "data", data)
     with pytest.raises(RunError, match=words):
         train(Line, options(tmp_path / "a", **{"max_steps": 5, **changed}))
     assert {path: path.read_bytes() for path in (tmp_path / "a").rglob("*") if path.is_file()} == before
-
-
-def test_data_that_changed_under_the_same_name_are_refused(tmp_path, monkeypatch):
-    train(Line, options(tmp_path / "a", max_steps=3))
-    monkeypatch.setattr(Line, "data", Points("other points"))
-    with pytest.raises(RunError, match=r"--data points times 1.0, not other points"):
-        train(Line, options(tmp_path / "a", max_steps=5))
 
 
 def test_no_resume_starts_beside(tmp_path):
@@ -306,12 +335,11 @@ def test_a_second_ctrl_c_ends_at_once(tmp_path, monkeypatch):
     assert list_steps(tmp_path / "a/checkpoints", whole=True) == [10]
 
 
-def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
-    with pytest.raises(SaccadeError, match=r"the loss is (nan|inf) at step 10; lower --learning-rate"):
-        train(Line, options(tmp_path / "a", scale=float("inf")))
-    with pytest.raises(SaccadeError, match="at step 7"):
-        train(Line, options(tmp_path / "b", scale=float("inf"), max_steps=7))
-    assert not (tmp_path / "a/checkpoints").exists() and not (tmp_path / "b/checkpoints").exists()
+@pytest.mark.parametrize(("steps", "at"), [(30, 10), (7, 7)])
+def test_a_loss_that_is_no_number_stops_the_run_and_says_nothing_else(tmp_path, steps, at, capsys):
+    with pytest.raises(SaccadeError, match=rf"the loss is (nan|inf) at step {at}; lower --learning-rate"):
+        train(Line, options(tmp_path / "a", scale=float("inf"), max_steps=steps))
+    assert not (tmp_path / "a/checkpoints").exists() and capsys.readouterr().err == ""
 
 
 def test_weights_that_are_no_numbers_are_never_saved(tmp_path, monkeypatch):
@@ -349,64 +377,30 @@ def test_a_full_disk_is_an_error_that_keeps_everything(tmp_path, monkeypatch):
     assert list_steps(tmp_path / "a/checkpoints", whole=True) == [10]
 
 
-def test_a_tied_model_trains_resumes_and_answers(tmp_path, monkeypatch):
-    def build(self):
-        model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4), torch.nn.Linear(4, 1))
-        model[1].weight = model[0].weight
-        return model
-
-    monkeypatch.setattr(Line, "build", build)
-    train(Line, options(tmp_path / "whole"))
-    train(Line, options(tmp_path / "parts", max_steps=15, average=2))
-    train(Line, options(tmp_path / "parts"))
-    assert equal(tmp_path / "whole", tmp_path / "parts")
-    assert "1.weight" not in weights(tmp_path / "whole")
-    model = load_trained(Line, Run.open(tmp_path / "whole"), torch.device("cpu")).model
-    assert torch.equal(model[1].weight, weights(tmp_path / "whole")["0.weight"])
-
-
-def test_bf16_trains_on_a_cpu_keeps_float32_and_resumes(tmp_path):
-    train(Line, options(tmp_path / "whole", precision="bf16"))
-    train(Line, options(tmp_path / "parts", precision="bf16", max_steps=13))
-    train(Line, options(tmp_path / "parts", precision="bf16"))
-    train(Line, options(tmp_path / "full"))
-    assert equal(tmp_path / "whole", tmp_path / "parts") and not equal(tmp_path / "whole", tmp_path / "full")
-    assert {tensor.dtype for tensor in weights(tmp_path / "whole").values()} == {torch.float32}
-
-
 def test_half_precision_on_a_cpu_is_refused_first(tmp_path):
     with pytest.raises(SaccadeError, match="--precision: expected 32 or bf16 on a CPU, got 16"):
         train(Line, options(tmp_path / "a", precision="16"))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_tensorboard_has_every_step_once_after_a_resume(tmp_path):
+def test_tensorboard_and_any_logger_have_every_step_once_after_a_resume(tmp_path):
+    from lightning.pytorch.loggers import CSVLogger
+
     events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     train(Line, options(tmp_path / "a", max_steps=15, tensorboard=True))
-    train(Line, options(tmp_path / "a", tensorboard=True))
+    loggers = [CSVLogger(tmp_path / "csv", name="", version="")]
+    train(Line, options(tmp_path / "a", tensorboard=True), loggers=loggers)
     log = events.EventAccumulator(str(tmp_path / "a/tensorboard")).Reload()
-    assert {"loss", "learning_rate", "validation_closeness"} <= set(log.Tags()["scalars"])
-    assert [event.step for event in log.Scalars("loss")] == [10, 20, 30]
+    names = {"loss", "learning_rate", "validation_closeness"}
+    assert names <= set(log.Tags()["scalars"]) and [event.step for event in log.Scalars("loss")] == [10, 20, 30]
+    rows = (tmp_path / "csv/metrics.csv").read_text().splitlines()
+    assert len(rows) == 3 and {"step", *names} <= set(rows[0].split(","))
 
 
 def test_a_logger_of_another_kind_is_refused_before_there_is_a_run(tmp_path):
     with pytest.raises(ArgumentError, match="loggers: expected loggers of lightning.pytorch.loggers, got Logger"):
         train(Line, options(tmp_path / "a"), loggers=[logging.getLogger("mine")])
     assert not (tmp_path / "a").exists()
-
-
-def test_any_logger_of_lightning_gets_the_numbers(tmp_path):
-    from lightning.pytorch.loggers import CSVLogger
-
-    train(Line, options(tmp_path / "a"), loggers=[CSVLogger(tmp_path / "csv", name="", version="")])
-    rows = (tmp_path / "csv/metrics.csv").read_text().splitlines()
-    assert len(rows) == 4 and {"step", "loss", "learning_rate", "validation_closeness"} <= set(rows[0].split(","))
-
-
-def test_a_loss_that_is_no_number_at_once_says_nothing_else(tmp_path, capsys):
-    with pytest.raises(SaccadeError, match="the loss is"):
-        train(Line, options(tmp_path / "a", scale=float("inf")))
-    assert capsys.readouterr().err == ""
 
 
 def test_each_validation_shows_a_sample(tmp_path, capsys):
@@ -427,19 +421,6 @@ def test_a_run_makes_its_model_once(tmp_path, monkeypatch):
     assert len(made) == 2
     train(Line, options(tmp_path / "a", max_steps=4))  # it is at its end: nothing is made
     assert len(made) == 2
-
-
-def test_the_state_of_a_convolution_is_laid_out_as_its_weights_are(tmp_path, monkeypatch):
-    def build(self):
-        convolution = torch.nn.Conv2d(3, 5, 2).to(memory_format=torch.channels_last)
-        fold = torch.nn.Unflatten(1, (3, 2, 2))
-        return torch.nn.Sequential(torch.nn.Linear(4, 12), fold, convolution, torch.nn.Flatten(), torch.nn.Linear(5, 1))
-
-    monkeypatch.setattr(Line, "build", build)
-    train(Line, options(tmp_path / "whole", max_steps=12))
-    for steps in (5, 12):
-        train(Line, options(tmp_path / "parts", max_steps=steps))
-    assert equal(tmp_path / "whole", tmp_path / "parts")
 
 
 def test_scale_of_loss_in_half_precision_survives_a_resume(tmp_path, monkeypatch):

@@ -199,13 +199,14 @@ def test_a_run_killed_in_its_making_is_made_anew(tmp_path):
     with pytest.raises(RunError, match="lost: it is there already and not a run"):
         create(lost)
     left = [unfinished(run.folder / name) for name in ("model.safetensors", "metrics.jsonl", "results.json")]
-    for path in left:
+    run.checkpoints.mkdir()
+    left += [unfinished(run.checkpoints / name) for name in ("step-00000020.safetensors", "best.safetensors")]
+    kept = [run.checkpoints / ".thesis.txt.partial", unfinished(run.folder / "notes.txt")]  # a user's
+    kept += [unfinished(run.folder / "results-test.json")]  # of a running evaluation
+    for path in left + kept:
         path.write_bytes(b"half")
-    for name in (".notes.txt.12ab.partial", ".results-test.json.12ab.partial"):  # a user's, or of a running evaluation
-        (run.folder / name).write_text("mine")
     with run.locked():
-        assert not any(path.exists() for path in left)
-        assert len(list(run.folder.glob(".*.partial"))) == 2
+        assert not any(path.exists() for path in left) and all(path.exists() for path in kept)
 
 
 def test_a_loop_of_links_and_a_file_are_no_runs(tmp_path):

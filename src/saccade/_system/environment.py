@@ -13,21 +13,6 @@ import torch
 from saccade import __version__
 from saccade.errors import ArgumentError
 
-__all__ = [
-    "bound_shape_caches",
-    "busy_cores",
-    "check_precision",
-    "check_processes",
-    "choose_device",
-    "free_bytes",
-    "hardware",
-    "keep_freed_memory",
-    "matmul_precision",
-    "multiplies_bfloat16",
-    "threads_for",
-    "versions",
-]
-
 _IDLE = 0.25  # share of the cores that others may use before this process takes fewer threads
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt, in <malloc.h>; 32 MiB is the most that the second takes
 _SHAPES = 16  # a step of a Transformer has three times as many, and is some per cent slower than if all were kept
@@ -40,12 +25,7 @@ _PACKAGES = ("lightning", "babel", "tokenizers", "safetensors", "numpy")
 def choose_device(name: str, local: int = 0, here: int = 1) -> torch.device:
     """Return the device of `--device`, for process `local` of `here` on this machine.
 
-    Raises:
-        ArgumentError: if there is no such device, or fewer GPUs than processes.
-
-    Example:
-        >>> choose_device("cpu")
-        device(type='cpu')
+    Raises ArgumentError if there is no such device, or fewer GPUs than processes.
     """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
@@ -103,12 +83,7 @@ def free_bytes(device: torch.device) -> int | None:
 
 @contextmanager
 def matmul_precision(precision: str) -> Iterator[None]:
-    """Set torch.set_float32_matmul_precision within the block.
-
-    >>> with matmul_precision("medium"):
-    ...     torch.get_float32_matmul_precision()
-    'medium'
-    """
+    """Set torch.set_float32_matmul_precision within the block."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision(precision)
     try:
@@ -118,11 +93,7 @@ def matmul_precision(precision: str) -> Iterator[None]:
 
 
 def keep_freed_memory() -> None:
-    """Have glibc keep memory that tensors free.
-
-    Every step allocates the same large blocks. As fresh pages of the system, they would take a tenth of a training step
-    of a small model.
-    """
+    """Have glibc keep memory that tensors free: fresh pages would take a tenth of a training step of a small model."""
     if platform.libc_ver()[0] == "glibc":
         library = ctypes.CDLL(None)
         for parameter, value in ((_M_TRIM_THRESHOLD, 2**31 - 1), (_M_MMAP_THRESHOLD, 32 << 20)):
@@ -130,10 +101,7 @@ def keep_freed_memory() -> None:
 
 
 def busy_cores() -> float:
-    """Return the number of cores that other processes use, 0 if the system does not tell.
-
-    It is a minute's mean, or the number that runs now if that is smaller: the command before has just ended.
-    """
+    """Return the number of cores that other processes use in a minute's mean, or now if they are fewer."""
     try:
         mean, state = os.getloadavg()[0], Path("/proc/loadavg")
         running = int(state.read_text("ascii").split()[3].partition("/")[0]) - 1 if state.exists() else mean
@@ -152,10 +120,9 @@ def threads_for(busy: float, usual: int, cores: int) -> int:
 
 
 def bound_shape_caches() -> None:
-    """Limit oneDNN's caches to the code of 16 shapes of products, from 2 x 1,024.
+    """Limit oneDNN's caches to the code of 16 shapes of products, from 2 x 1,024, before their first use.
 
-    An entry takes some 0.7 MB, and batches of texts hardly ever have a shape twice. The caches read their variables at
-    their first use. Results do not change.
+    An entry takes some 0.7 MB, and batches of texts hardly ever have a shape twice.
     """
     for name in _SHAPE_CACHES:
         os.environ.setdefault(name, str(_SHAPES))
@@ -163,15 +130,16 @@ def bound_shape_caches() -> None:
 
 def hardware(device: torch.device) -> dict[str, object]:
     """Return processor, cores, threads in use, and the GPU if the device is one."""
-    parts: dict[str, object] = {
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return {
         "device": str(device),
-        "processor": _processor(),
+        "processor": names[0] if names else platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
+        **({"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {}),
     }
-    if device.type == "cuda":
-        parts["gpu"] = torch.cuda.get_device_name(device)
-    return parts
 
 
 def versions(packages: Sequence[str] = _PACKAGES) -> dict[str, str]:
@@ -181,10 +149,3 @@ def versions(packages: Sequence[str] = _PACKAGES) -> dict[str, str]:
         with suppress(metadata.PackageNotFoundError):
             numbers[package] = metadata.version(package)
     return numbers
-
-
-def _processor() -> str:
-    information = Path("/proc/cpuinfo")
-    lines = information.read_text(encoding="utf-8").splitlines() if information.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()

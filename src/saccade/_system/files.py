@@ -3,69 +3,39 @@
 import errno
 import json
 import os
-import re
 import secrets
 import stat
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from saccade.errors import ArgumentError
 
-__all__ = [
-    "check_folder",
-    "encode",
-    "left_over",
-    "naming",
-    "other_than_file",
-    "read",
-    "read_json",
-    "told",
-    "unfinished",
-    "write",
-    "write_json",
-]
-
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_PARTIAL = re.compile(r"\.(.+)\.[0-9a-f]+\.partial")  # a name of `unfinished`
+_TOKEN = "[0-9a-f]" * 12  # of a name of `unfinished`
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
 def check_folder(option: str, folder: str | Path) -> None:
-    """Check that an option's folder, which may not exist yet, is not a file or below one.
-
-    >>> check_folder("--output", "pictures/of/a/run")
-    >>> check_folder("--output", "/dev/null")
-    Traceback (most recent call last):
-    ...
-    saccade.errors.ArgumentError: --output: expected a folder, got a file: /dev/null; name another
-    """
+    """Check that an option's folder, which may not exist yet, is not a file or below one."""
     there = next((path for path in (Path(folder), *Path(folder).parents) if os.path.lexists(path)), None)
     if there is not None and not there.is_dir():
         raise ArgumentError(f"{option}: expected a folder, got a file: {there}; name another")
 
 
 def unfinished(path: Path) -> Path:
-    """Return a hidden temporary name beside a path, another one at each call.
-
-    >>> unfinished(Path("runs/a")).match("runs/.a.*.partial")
-    True
-    """
+    """Return a hidden temporary name beside a path, another one at each call."""
     return path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial")
 
 
-def left_over(folder: Path, names: Container[str]) -> list[Path]:
-    """Return the files under temporary names of `unfinished`, for some names of a folder."""
-    matches = ((path, _PARTIAL.fullmatch(path.name)) for path in folder.iterdir())
-    return [path for path, match in matches if match and match[1] in names]
+def left_over(folder: Path, *patterns: str) -> list[Path]:
+    """Return the paths under temporary names of `unfinished`, for names that match glob patterns."""
+    return [path for pattern in patterns for path in folder.glob(f".{pattern}.{_TOKEN}.partial")]
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file beside its place and rename it there once it is on the disk.
-
-    Raises OSError if it cannot be written; an earlier file is then unchanged.
-    """
+    """Write a file beside its place and rename it there once it is on the disk. An error leaves an earlier file."""
     partial = unfinished(path)
     try:
         with partial.open("wb") as file:
@@ -95,8 +65,6 @@ def naming(path: Path) -> Iterator[None]:
 def told(error: OSError) -> str:
     """Return an error of the system as a line: the file, the reason, and for a full disk the way out.
 
-    >>> told(FileNotFoundError(2, "No such file or directory", "a.txt"))
-    'a.txt: No such file or directory'
     >>> told(OSError(28, "No space left on device", "a.txt"))
     'a.txt: No space left on device; make room, then give the command again'
     """
@@ -116,11 +84,7 @@ def encode(content: Any) -> bytes:
 
 
 def other_than_file(path: Path) -> str:
-    """Return the kind of a path that is not a file, "" for a file. Raises OSError if it does not exist.
-
-    >>> other_than_file(Path("/"))
-    'a folder'
-    """
+    """Return the kind of a path that is not a file, "" for a file. Raises OSError if it does not exist."""
     mode = path.stat().st_mode
     return "" if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "a device")
 

@@ -6,21 +6,11 @@ from typing import Any
 
 from saccade.errors import ArgumentError
 
-__all__ = ["find"]
-
 _IMPORT = ("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>")  # files of Python's import
 
 
 def find(where: str) -> Any:
-    """Import what a table names as "module:Name".
-
-    Raises:
-        ArgumentError: in one line with the file and line of the error, if that fails: it may be a user's module.
-
-    Example:
-        >>> find("saccade.errors:ShapeError").__name__
-        'ShapeError'
-    """
+    """Import "module:Name". Raises ArgumentError in one line with the place of an error: it may be a user's module."""
     module, _, name = where.partition(":")
     try:
         return getattr(import_module(module), name)

@@ -10,18 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "CONTROL",
-    "Once",
-    "StandardError",
-    "escaped",
-    "open_streams",
-    "output",
-    "say",
-    "shortened",
-    "unheard",
-]
-
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that a terminal obeys or cannot write; newline and tab are none of them."""
 
@@ -31,11 +19,7 @@ _LONGEST = 5000  # characters of a note: more than any path has
 
 
 def escaped(text: str) -> str:
-    r"""Return a text with control characters, bidi controls and lone surrogates as escapes.
-
-    >>> escaped("\x1b[31mred\ta")
-    '\\x1b[31mred\ta'
-    """
+    """Return a text with control characters, bidi controls and lone surrogates as escapes."""
     return CONTROL.sub(_escape, text)
 
 
@@ -44,11 +28,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def shortened(line: str) -> str:
-    """Return a line of at most 5,000 characters: a longer one, such as of the names of 100,000 columns, keeps its ends.
-
-    >>> len(shortened("a" * 10**6))
-    5003
-    """
+    """Return a line of at most 5,000 characters: a longer one, such as of many names, keeps its ends."""
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
 
 
@@ -56,15 +36,7 @@ def output(text: str, *, flush: bool = False) -> None:
     r"""Write a result and a newline to standard output, escaped if that is a terminal.
 
     A pipe or a file gets every byte unchanged: ``\udc80`` to ``\udcff`` are bytes of file names, and written as these.
-    Other lone surrogates have no bytes, and are escaped there too.
-
-    Args:
-        text: a line, or several.
-        flush: write it at once; a terminal always gets it at once.
-
-    Example:
-        >>> output("caf\xe9\ud800")
-        café\ud800
+    Other lone surrogates have no bytes, and are escaped there too. A terminal gets all text at once, others by `flush`.
     """
     terminal = sys.stdout.isatty()
     sys.stdout.write((escaped(text) if terminal else _NO_BYTES.sub(_escape, text)) + "\n")
@@ -117,10 +89,7 @@ class Once:
 
 
 class StandardError:
-    """Standard error as a file for rich, which cannot know that it may be gone.
-
-    It keeps the stream of its creation: rich replaces `sys.stderr`, and would write past this object.
-    """
+    """Standard error as a file for rich, which may be gone. Rich replaces `sys.stderr`, so it keeps its own stream."""
 
     def __init__(self) -> None:
         self._stream = sys.stderr
@@ -142,10 +111,7 @@ class StandardError:
 
 @contextmanager
 def unheard() -> Iterator[None]:
-    """Ignore that standard error takes no more: its reader is gone, its terminal closed, or its disk full.
-
-    Later texts for it are dropped.
-    """
+    """Ignore, and drop later texts, if standard error takes no more: its reader or terminal is gone, its disk full."""
     try:
         yield
     except OSError:

@@ -14,7 +14,7 @@ from saccade._system.files import naming
 from saccade._system.notes import Once, say
 from saccade.cli.arguments import UsageError
 from saccade.data.folders import files_below
-from saccade.train.task import Task
+from saccade.tasks.task import Job
 
 _LONGEST = 1 << 24  # bytes of a line: far beyond what any model reads of a text
 _GAPS = str.maketrans("\t\r\n", "   ")  # in a name: a tab ends it
@@ -22,7 +22,7 @@ _PEEKED = 512  # bytes of standard input that show what it is
 
 
 @contextmanager
-def inputs(task: Task, argument: str | None, file: str | None) -> Iterator[Iterator[str]]:
+def inputs(task: Job, argument: str | None, file: str | None) -> Iterator[Iterator[str]]:
     """Give a task's inputs: lines as `texts` has them, or the paths of files.
 
     Files are the argument, or those of a folder in the order of their names. A file named by --input has a path a line.

@@ -14,10 +14,10 @@ from saccade.cli.help import show_choices
 from saccade.cli.metrics import print_baselines, print_metrics
 from saccade.cli.threads import set_threads
 from saccade.tasks import TASKS, load_task
-from saccade.train.baselines import kept
 from saccade.train.fit import train
 from saccade.train.options import Options, flat
 from saccade.train.recipes import data_of, defaults, resolve, suit, usual
+from saccade.train.results import stored_baselines
 from saccade.train.schedules import FALLING
 from saccade.train.task import Kind, choose_model, model_class, models_of, options_class
 
@@ -53,7 +53,7 @@ def _train(kind: Kind, command: "Command") -> int:
         say(f"{outcome.run.folder} is at its end, step {outcome.step}, already; {way_on}")
     for split, name in (("test", "metrics"), ("validation", "validation")):
         print_metrics(split, outcome.results[name], {})
-        print_baselines(split, kept(outcome.results, split) or {})
+        print_baselines(split, stored_baselines(outcome.results, split))
     output(f"run: {outcome.run.folder}")
     return 0
 

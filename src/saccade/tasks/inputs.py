@@ -13,7 +13,7 @@ from saccade.data.objects import table_rows
 from saccade.data.splits import SplitNames
 from saccade.data.tables import read_table
 from saccade.data.texts import lines_of, read_text, suffix_of
-from saccade.train.task import Task
+from saccade.tasks.task import Job
 
 __all__ = ["Inputs", "input_lines"]
 
@@ -26,8 +26,8 @@ Inputs: TypeAlias = str | Path | Mapping[str, Any] | Iterable[Any] | _Arrow
 """Inputs of `saccade.runs.Run.predict`."""
 
 
-def input_lines(task: Task, inputs: Inputs) -> Iterator[str]:
-    """Return inputs from Python as the lines that `Task.read` reads.
+def input_lines(task: Job, inputs: Inputs) -> Iterator[str]:
+    """Return inputs from Python as the lines that `Job.read` reads.
 
     Args:
         task: of the run.
@@ -47,7 +47,7 @@ def input_lines(task: Task, inputs: Inputs) -> Iterator[str]:
     return task.lines(inputs if rows is None else rows)
 
 
-def _of_path(task: Task, path: Path) -> Iterable[Any]:
+def _of_path(task: Job, path: Path) -> Iterable[Any]:
     """Inputs of a path: rows of a table, lines of a text, or files."""
     files = task.inputs == "files"
     if path.is_dir() and files:

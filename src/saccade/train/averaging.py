@@ -12,38 +12,23 @@ from saccade.train.results import TrainState
 from saccade.train.run import Run
 from saccade.train.weights import mean, tensors
 
-__all__ = ["Candidate", "candidates", "needed", "regular"]
-
 
 @dataclass(frozen=True)
 class Candidate:
-    """Weights that may become the trained model.
-
-    Args:
-        weights: by name.
-        steps: the steps of which they are the mean.
-    """
+    """Weights that may become the trained model, and the steps of which they are the mean."""
 
     weights: dict[str, Tensor]
     steps: list[int]
 
     def __str__(self) -> str:
-        """Its name in a sentence.
-
-        >>> str(Candidate({}, [20, 25, 30])), str(Candidate({}, [30]))
-        ('the mean of steps 20, 25, 30', 'step 30 alone')
-        """
-        several = ", ".join(map(str, self.steps))
-        return f"the mean of steps {several}" if len(self.steps) > 1 else f"step {several} alone"
+        steps = ", ".join(map(str, self.steps))
+        return f"the mean of steps {steps}" if len(self.steps) > 1 else f"step {steps} alone"
 
 
 def regular(steps: Iterable[int], end: int, every: int, count: int) -> list[int]:
     """Return the steps whose mean, with that of `end`, is of `count`: the last multiples of `every` before it.
 
     Checkpoints of interruptions lie at other steps. Without them a resumed run equals the uninterrupted one.
-
-    >>> regular([10, 14, 20, 30, 34], end=34, every=10, count=3)
-    [20, 30]
     """
     multiples = sorted(step for step in steps if step < end and step % every == 0)
     return multiples[max(0, len(multiples) - count + 1) :]
@@ -58,11 +43,7 @@ def needed(steps: Iterable[int], state: TrainState, options: Options) -> set[int
 def candidates(run: Run, model: nn.Module, state: TrainState, options: Options) -> list[Candidate]:
     """Return the mean of the last checkpoints, if `--average` has one, and the last of them alone.
 
-    Args:
-        run: with the checkpoints.
-        model: after the last step.
-        state: of the run. With `--patience`, or if it stopped early, the last one is that of the best validation.
-        options: of the run.
+    With `--patience`, or if the run stopped early, the last one is that of the best validation.
     """
     last = {name: tensor.clone() for name, tensor in tensors(model).items()}
     takes_best = bool(options.patience) or state.stops_early(options)

@@ -15,8 +15,6 @@ from saccade.nn import MixtureOfExperts
 from saccade.nn.experts import Balance
 from saccade.train.task import Evaluation, Loss
 
-__all__ = ["Balanced", "balances", "expert_shares", "loads", "with_balance", "with_loads"]
-
 _METRIC = "expert_load"
 
 
@@ -29,15 +27,7 @@ class Balanced(NamedTuple):
 
 @contextmanager
 def balances(model: nn.Module) -> Iterator[list[Balanced]]:
-    """Collect the balance of each call of a mixture in a model while the block runs, in the order of the calls.
-
-    >>> import torch
-    >>> model = nn.ModuleDict({"experts": MixtureOfExperts(4, 3)})
-    >>> with balances(model) as collected:
-    ...     output, balance = model["experts"](torch.randn(5, 4))
-    >>> collected[0].balance is balance
-    True
-    """
+    """Collect the balance of each call of a mixture in a model while the block runs, in the order of the calls."""
     collected: list[Balanced] = []
     names: dict[nn.Module, str] = {
         module: name.rpartition(".")[0] or name
@@ -54,21 +44,13 @@ def balances(model: nn.Module) -> Iterator[list[Balanced]]:
 
 def with_balance(loss: Loss, collected: Sequence[Balanced]) -> Loss:
     """Return a batch's loss plus the weighted losses of its mixtures."""
-    total = loss.total
     for call in collected:
-        total = total + call.balance.loss.to(total.dtype)
-    return replace(loss, total=total) if collected else loss
+        loss = replace(loss, total=loss.total + call.balance.loss.to(loss.total.dtype))
+    return loss
 
 
 def loads(collected: Sequence[Balanced]) -> dict[str, Tensor]:
-    """Return the number of tokens of each expert, `(experts,)`, by mixture.
-
-    >>> import torch
-    >>> with balances(mixture := MixtureOfExperts(4, 1, 1)) as collected:
-    ...     output = mixture(torch.randn(5, 4))
-    >>> loads(collected)
-    {'': tensor([5])}
-    """
+    """Return the number of tokens of each expert, `(experts,)`, by mixture."""
     taken: dict[str, Tensor] = {}
     for name, balance in collected:
         taken[name] = taken[name] + balance.taken if name in taken else balance.taken
@@ -90,9 +72,5 @@ def with_loads(result: Evaluation, collected: Sequence[Balanced]) -> Evaluation:
 
 
 def expert_shares(result: Evaluation) -> dict[str, dict[str, float]]:
-    """Return the shares of experts in a validation for metrics.jsonl.
-
-    >>> expert_shares(Evaluation({"expert_load_layers.0": 1.5}, {"expert_load_layers.0": {"1": 0.75, "2": 0.25}}))
-    {'validation_expert_load_layers.0_shares': {'1': 0.75, '2': 0.25}}
-    """
+    """Return the shares of experts in a validation for metrics.jsonl."""
     return {f"validation_{name}_shares": part for name, part in result.groups.items() if name.startswith(_METRIC)}

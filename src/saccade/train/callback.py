@@ -26,8 +26,6 @@ from saccade.train.weights import not_finite, tensors
 with python_and_numpy():  # Lightning imports rich, which draws from Python's generator as it is imported
     import lightning.pytorch as pl
 
-__all__ = ["RunCallback"]
-
 _LOWER = "lower --learning-rate in a new run (the last checkpoint is kept)"
 _LOOK_EVERY = 10  # steps between two looks at the loss: each waits for the device
 
@@ -62,8 +60,9 @@ class RunCallback(pl.Callback):
         if write:
             self._look(outputs["loss"])
         self._tick(training=True)
-        if self.ranks.leads and options.max_steps is None and state.step == options.schedule_steps:
-            self._note_last_rate()  # not before: a clock ends the run, perhaps earlier
+        at_last = options.max_steps is None and state.step == options.schedule_steps
+        if self.ranks.leads and at_last and (note := flat_from(options)):
+            self.bar.note(note)  # not before: a clock ends the run, perhaps earlier
         metrics, shares = self._validate() if validate and self.ranks.leads else ({}, {})
         stop = self._agree(outputs["count"])
         if stop and not write:  # before every checkpoint: all are finite
@@ -107,13 +106,9 @@ class RunCallback(pl.Callback):
             raise SaccadeError(f"the loss is {self.loss} at step {self.state.step}; {_LOWER}")
         if first and self.ranks.leads:  # not before: a run that fails at once reports nothing else
             self.bar.note(f"{'going on' if self.began else 'training'} in {self.run.folder} at step {self.began}")
-            if self.options.max_steps is not None or self.began >= (self.options.schedule_steps or 0):
-                self._note_last_rate()
-
-    def _note_last_rate(self) -> None:
-        """Report that the rate is at its last before the budget is spent, if it is."""
-        if note := flat_from(self.options):
-            self.bar.note(note)
+            is_last = self.options.max_steps is not None or self.began >= (self.options.schedule_steps or 0)
+            if is_last and (note := flat_from(self.options)):
+                self.bar.note(note)
 
     def _show(
         self, trainer: pl.Trainer, write: bool, metrics: dict[str, float], shares: dict[str, dict[str, float]]

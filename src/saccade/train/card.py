@@ -12,21 +12,13 @@ from saccade.train.progress import clock
 from saccade.train.run import Run
 from saccade.train.task import values
 
-__all__ = ["confusion_matrix", "curves", "write_card"]
-
 _ROWS, _NEW = 100, "\n\n"
 _LONGEST, _NUMBERED = 24, 25  # of the confusion matrix: characters of a label, and labels with numbers in their cells
 _BEGIN = "---\nlibrary_name: saccade\n"  # of a card that this module wrote
 
 
 def write_card(run: Run, results: Mapping[str, Any], headline: str) -> None:
-    """Write README.md, curves.png and confusion.png into a run's folder; a README.md of the user stays.
-
-    Args:
-        run: with its metrics.jsonl.
-        results: content of its results.json.
-        headline: name of the metric that is drawn.
-    """
+    """Write README.md, curves.png and confusion.png into a run's folder; a README.md of the user stays."""
     write(run.folder / "curves.png", curves(run.logged(), headline))
     if counts := results.get("confusion"):
         write(run.folder / "confusion.png", confusion_matrix(counts))
@@ -36,16 +28,7 @@ def write_card(run: Run, results: Mapping[str, Any], headline: str) -> None:
 
 
 def curves(lines: Sequence[Mapping[str, Any]], headline: str) -> bytes:
-    """Return a PNG picture of the training loss, and of the headline on validation if it was measured.
-
-    Args:
-        lines: of metrics.jsonl.
-        headline: name of the metric.
-
-    Example:
-        >>> curves([{"step": 10, "loss": 2.0}, {"step": 20, "loss": 1.0}], "bleu")[1:4]
-        b'PNG'
-    """
+    """Return a PNG picture of the training loss, and of the headline on validation, by lines of metrics.jsonl."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 3))
@@ -58,21 +41,11 @@ def curves(lines: Sequence[Mapping[str, Any]], headline: str) -> bytes:
         axes.set_title(title)
         axes.set_xlabel("step")
         axes.grid(alpha=0.3)
-    content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=100)
-    return content.getvalue()
+    return _png(figure)
 
 
 def confusion_matrix(counts: Mapping[str, Mapping[str, int]]) -> bytes:
-    """Return a PNG picture of a confusion matrix, labels in rows and predictions in columns.
-
-    Args:
-        counts: examples by label and prediction.
-
-    Example:
-        >>> confusion_matrix({"cat": {"cat": 8, "dog": 2}, "dog": {"dog": 9}})[1:4]
-        b'PNG'
-    """
+    """Return a PNG picture of the counts of examples by label (rows) and prediction (columns)."""
     from matplotlib.figure import Figure
 
     names = list(dict.fromkeys([*counts, *(name for row in counts.values() for name in row)]))
@@ -89,6 +62,10 @@ def confusion_matrix(counts: Mapping[str, Mapping[str, int]]) -> bytes:
         for x, count in enumerate(row):
             colour = "white" if 2 * count > largest else "black"
             axes.text(x, y, f"{count or ''}", ha="center", va="center", fontsize=7, color=colour)
+    return _png(figure)
+
+
+def _png(figure: Any) -> bytes:
     content = io.BytesIO()
     with own_filters():
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")
@@ -131,13 +108,7 @@ RUN is the path of this folder. In Python it is `saccade.runs.load(RUN).predict(
 
 
 def _table(columns: Mapping[str, Mapping[str, float]]) -> str:
-    """A Markdown table of at most 100 rows of numbers by name.
-
-    >>> print(_table({"test": {"exact_match": 0.5}, "copy (test)": {}}))
-    | | test | copy (test) |
-    |---|---|---|
-    | exact_match | 0.5 | |
-    """
+    """A Markdown table of at most 100 rows of numbers by name."""
     lines = ["| " + "".join(f"| {_cell(name)} " for name in columns) + "|", "|---" * (len(columns) + 1) + "|"]
     for name in list(dict.fromkeys(name for column in columns.values() for name in column))[:_ROWS]:
         numbers = (f" {column[name]:.4g} |" if name in column else " |" for column in columns.values())

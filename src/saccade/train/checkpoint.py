@@ -20,37 +20,13 @@ from saccade._system.files import read, told, write
 from saccade.errors import SaccadeError
 from saccade.train.weights import deserialize, serialize
 
-__all__ = [
-    "Checkpoint",
-    "CorruptCheckpoint",
-    "clear",
-    "list_steps",
-    "load",
-    "load_best",
-    "load_weights",
-    "newest",
-    "prune",
-    "save",
-    "save_best",
-    "set_aside",
-    "state_file",
-    "weights_file",
-]
-
 _KEPT = 2  # the newest, and one to fall back on
 _NAME = re.compile(r"step-(\d{8,})(\.state)?\.safetensors")
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """All state that training resumes from.
-
-    Args:
-        step: number of steps taken.
-        model: tensors of the model by name.
-        optimizer: tensors of the optimizer, named "parameter number.name".
-        scalars: everything else, as JSON.
-    """
+    """All state that training resumes from: tensors by name, and the rest as JSON."""
 
     step: int
     model: dict[str, Tensor]
@@ -73,15 +49,7 @@ def state_file(folder: Path, step: int) -> Path:
 
 
 def save(folder: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint. A kill at any moment leaves all of it, or a file of weights that is written again.
-
-    Args:
-        folder: the run's `checkpoints` folder, made if it does not exist.
-        checkpoint: its content.
-
-    Raises:
-        OSError: if the disk is full or the folder cannot be written.
-    """
+    """Write a checkpoint. A kill at any moment leaves all of it, or a file of weights that is written again."""
     step, scalars = checkpoint.step, checkpoint.scalars
     folder.mkdir(parents=True, exist_ok=True)
     write(weights_file(folder, step), serialize(checkpoint.model, step=step, run=scalars.get("origin", "")))
@@ -148,12 +116,6 @@ def prune(folder: Path, needed: Collection[int] = ()) -> None:
             state_file(folder, step).unlink(missing_ok=True)
             if step not in needed:
                 weights_file(folder, step).unlink(missing_ok=True)
-
-
-def clear(folder: Path) -> None:
-    """Remove half-written files of killed processes. The caller holds the run's lock."""
-    for path in folder.glob(".*.safetensors.*.partial"):
-        path.unlink()
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

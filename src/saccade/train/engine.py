@@ -39,8 +39,6 @@ with python_and_numpy():  # as `saccade.train.callback` does
     from lightning.pytorch.loggers import Logger, TensorBoardLogger
     from lightning.pytorch.strategies import DDPStrategy
 
-__all__ = ["advance", "check_loggers", "step_seconds"]
-
 _HARMLESS = (
     ".*does not have many workers.*",  # batches are made in the main process: a step is a function of its number
     ".*GPU available but not used.*",  # --device cpu means it
@@ -53,12 +51,12 @@ _PRECISION: dict[str, Any] = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-m
 class _Steps(IterableDataset[Any]):
     """The task's batches from a step on: rank r of W processes takes those whose number is r modulo W."""
 
-    def __init__(self, task: Task, step: int, ranks: Ranks) -> None:
-        self.task, self.step, self.ranks = task, step, ranks
+    def __init__(self, training: Training) -> None:
+        self.training = training
 
     def __iter__(self) -> Iterator[Any]:
-        rank, world = self.ranks.rank, self.ranks.world
-        return map(self.task.batch, itertools.count(self.step * world + rank, world))
+        rank, world = self.training.ranks.rank, self.training.ranks.world
+        return map(self.training.task.batch, itertools.count(self.training.state.step * world + rank, world))
 
 
 class _Stopwatch(pl.Callback):
@@ -87,16 +85,12 @@ class _Module(pl.LightningModule):
             self.idle = nn.Parameter(torch.zeros(()))  # an unused one; without it torch warns, see _several
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Make the optimizer in its saved state."""
+        """Make the optimizer, and restore its state and the scale of the loss."""
         optimizer = make_optimizer(self.model, self.training_run.options)
-        if self.training_run.checkpoint is not None:
-            restore_optimizer(optimizer, self.training_run.checkpoint.optimizer)
+        if (checkpoint := self.training_run.checkpoint) is not None:
+            restore_optimizer(optimizer, checkpoint.optimizer)
+            self.trainer.precision_plugin.load_state_dict(checkpoint.scalars["scaler"])
         return optimizer
-
-    def on_train_start(self) -> None:
-        """Restore the scale of the loss."""
-        if self.training_run.checkpoint is not None:
-            self.trainer.precision_plugin.load_state_dict(self.training_run.checkpoint.scalars["scaler"])
 
     def training_step(self, batch: Any, batch_idx: int) -> dict[str, Any]:
         """Return the loss of one step, with everything random in it drawn from (seed, step, rank)."""
@@ -113,13 +107,10 @@ def advance(training: Training) -> bool:
     """Train until the budget is spent, the run stops early or the user stops it; the last step has a checkpoint.
 
     With W processes, the gradient of step n is the mean of those of batches n·W to n·W + W − 1. Each is of the mean
-    over its own batch's tokens, so batches weigh alike, as the steps of one process do.
-
-    Returns:
-        Whether it went on to the end.
+    over its own batch's tokens, so batches weigh alike. Returns whether it went on to the end.
     """
     options, leads = training.options, training.ranks.leads
-    loggers = [*training.loggers, *(_tensorboard(training) if options.tensorboard else ())] if leads else []
+    loggers = [*training.loggers, *([_tensorboard(training)] if options.tensorboard else ())] if leads else []
     with Bar(options.max_steps, training.state.step, shown=leads) as bar, _surroundings(options):
         callback = RunCallback(training, bar)
         _fit(training, callback, loggers)
@@ -134,11 +125,11 @@ def check_loggers(loggers: Sequence[Any]) -> None:
             raise ArgumentError(f"loggers: expected loggers of lightning.pytorch.loggers, got {got}")
 
 
-def _tensorboard(training: Training) -> list[Logger]:
+def _tensorboard(training: Training) -> Logger:
     """TensorBoard's log in the run's folder, without the steps that are taken again."""
     folder, step = training.run.folder, training.state.step
     try:
-        return [TensorBoardLogger(folder, name="", version="tensorboard", purge_step=step + 1)]
+        return TensorBoardLogger(folder, name="", version="tensorboard", purge_step=step + 1)
     except ImportError as error:
         raise SaccadeError(f"--tensorboard: expected the package tensorboard, got {error}") from error
 
@@ -173,19 +164,9 @@ def _surroundings(options: Options) -> Iterator[None]:
 
 def _fit(training: Training, callback: pl.Callback, loggers: list[Logger]) -> None:
     """Take steps until the callback stops them."""
-    trainer = _trainer(training, callback, loggers)
-    training.model.train()
-    loader = DataLoader(_Steps(training.task, training.state.step, training.ranks), batch_size=None)
-    try:
-        trainer.fit(_Module(training), loader)
-    except SystemExit as stop:  # Lightning's form of a second Ctrl-C
-        raise KeyboardInterrupt from stop
-
-
-def _trainer(training: Training, callback: pl.Callback, loggers: list[Logger]) -> pl.Trainer:
     options, ranks, device = training.options, training.ranks, training.device
     alone = {"devices": [device.index or 0] if device.type == "cuda" else 1}
-    return pl.Trainer(
+    trainer = pl.Trainer(
         accelerator="gpu" if device.type == "cuda" else "cpu",
         **(alone if ranks.world == 1 else _several(ranks)),
         precision=_PRECISION[options.precision],
@@ -200,6 +181,12 @@ def _trainer(training: Training, callback: pl.Callback, loggers: list[Logger]) -
         enable_model_summary=False,
         num_sanity_val_steps=0,
     )
+    training.model.train()
+    loader = DataLoader(_Steps(training), batch_size=None)
+    try:
+        trainer.fit(_Module(training), loader)
+    except SystemExit as stop:  # Lightning's form of a second Ctrl-C
+        raise KeyboardInterrupt from stop
 
 
 def _several(ranks: Ranks) -> dict[str, Any]:

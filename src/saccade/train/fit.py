@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from saccade._system.environment import (
     bound_shape_caches,
@@ -20,37 +21,33 @@ from saccade._system.environment import (
     check_processes,
     choose_device,
     keep_freed_memory,
+    versions,
 )
 from saccade._system.files import write_json
 from saccade._system.notes import say
+from saccade.errors import ArgumentError
 from saccade.train.averaging import Candidate, candidates, needed
-from saccade.train.baselines import baselines
 from saccade.train.card import write_card
 from saccade.train.checkpoint import Checkpoint, list_steps, load, newest, prune, set_aside
 from saccade.train.launch import launch
-from saccade.train.opening import Request, new_model, open_run
-from saccade.train.options import Options, origin
+from saccade.train.options import Options, identity, origin, paths
+from saccade.train.plan import Plan, fitted, plan_for, sentence
 from saccade.train.progress import waiting
+from saccade.train.randomness import seeded
 from saccade.train.ranks import Ranks, current, joined
-from saccade.train.results import Training, TrainState, complete, measure, summarize
-from saccade.train.run import Run, RunError
-from saccade.train.schedules import FALLING
+from saccade.train.recipes import resolve
+from saccade.train.results import Training, TrainState, baselines, complete, measure, summarize
+from saccade.train.run import Run, RunError, beside, folder_of
 from saccade.train.task import Evaluation, Kind, Suited, Task, kind_of, options_class, value, values
 from saccade.train.weights import load_into
-
-__all__ = ["Outcome", "train"]
 
 
 @dataclass(frozen=True)
 class Outcome:
     """The end of a call of `train`.
 
-    Args:
-        run: the run.
-        step: number of steps taken.
-        results: content of results.json, None if the user stopped the run before its end.
-        fresh: whether anything was done (False: the run was complete already).
-        follows: whether this process only trains beside another, which has the results.
+    Without results, the user stopped the run before its end. If it is not fresh, it was complete already. A process
+    that `follows` only trains beside another, which has the results.
     """
 
     run: Run
@@ -58,6 +55,18 @@ class Outcome:
     results: dict[str, Any] | None
     fresh: bool
     follows: bool = False
+
+
+@dataclass(frozen=True)
+class _Request:
+    """The arguments of `train`, and when it began by time.perf_counter."""
+
+    kind: Kind
+    options: Options
+    objects: Any
+    suited: Suited | None
+    given: Collection[str] | None
+    began: float
 
 
 def train(
@@ -81,15 +90,10 @@ def train(
         suited: the recipe behind the defaults among the options, which a new run reports.
         given: names of the options that the user gave; None: all of them, and nothing is planned.
         accepted: called before the first step, once nothing can be rejected any more.
-        loggers: Lightning's (`lightning.pytorch.loggers`), which receive the numbers of metrics.jsonl.
+        loggers: Lightning's, which receive the numbers of metrics.jsonl.
 
-    Returns:
-        The run and its results.
-
-    Raises:
-        RunError: if the run's folder belongs to something else.
-        SaccadeError: if the data cannot be read, the loss is not finite, or a logger is no logger.
-        OSError: if the folder cannot be written or the disk is full; the last checkpoint is kept.
+    Raises RunError if the folder belongs to something else, SaccadeError if the data cannot be read or the
+    loss is not finite, and OSError if the folder cannot be written; the last checkpoint is kept.
     """
     began, ranks = time.perf_counter(), current(options)
     if loggers:
@@ -106,15 +110,15 @@ def train(
     bound_shape_caches()
     with joined(device) if ranks.external and ranks.world > 1 else nullcontext():
         if ranks.leads:
-            return _lead(Request(kind, options, objects, suited, given, began), device, ranks, accepted, loggers)
+            return _lead(_Request(kind, options, objects, suited, given, began), device, ranks, accepted, loggers)
         return _follow(kind, device, ranks)
 
 
 def _lead(
-    request: Request, device: torch.device, ranks: Ranks, accepted: Callable[[], None] | None, loggers: Sequence[Any]
+    request: _Request, device: torch.device, ranks: Ranks, accepted: Callable[[], None] | None, loggers: Sequence[Any]
 ) -> Outcome:
     """Train as the first process, or the only one."""
-    training = open_run(request, device)
+    training = _open(request, device)
     training.ranks, training.loggers, run = ranks, loggers, training.run
     with run.locked():
         results = run.results()
@@ -122,7 +126,7 @@ def _lead(
             if ranks.external:
                 ranks.share(None)
             return Outcome(run, results["steps"], results, fresh=False)
-        training.model = training.model or new_model(training.task, training.options)
+        training.model = training.model or _new_model(training.task, training.options)
         return _train(training, accepted)
 
 
@@ -136,7 +140,7 @@ def _follow(kind: Kind, device: torch.device, ranks: Ranks) -> Outcome:
     folder, step, values = shared
     run, options = Run.open(folder), options_class(kind, values["model"])(**values)
     task = kind.restore(run.located(options, kind.builtin, here=True), folder)
-    training = Training(run, task, options, device, ranks, new_model(task, options))
+    training = Training(run, task, options, device, ranks, _new_model(task, options))
     if step:
         _restore(training, load(run.checkpoints, step))
     training.model.to(device)
@@ -144,9 +148,81 @@ def _follow(kind: Kind, device: torch.device, ranks: Ranks) -> Outcome:
     return Outcome(run, training.state.step, None, fresh=True, follows=True)
 
 
-def _work(kind: Kind, options: dict[str, Any]) -> None:
+def _open(request: _Request, device: torch.device) -> Training:
+    """Return the run that the options name, made and planned if it does not exist.
+
+    Raises RunError if the folder holds another run, or anything else.
+    """
+    kind, options = request.kind, request.options
+    folder = folder_of(kind.name, options.model, options.data, options.run)
+    if not options.resume and folder.exists():
+        folder = beside(folder)
+        say(f"starting a new run in {folder}")
+    if not (folder / "config.json").exists():
+        return _make(request, folder, device)
+    run = Run.open(folder)
+    run.refuse_difference(kind.name, {"model": options.model})
+    run.check_files()
+    if request.given is not None:
+        options = fitted(options, run.config.get("plan", {}).get("options", {}), request.given)
+    task = kind.restore(run.located(options, kind.builtin, here=True), folder, request.objects)
+    if task.data.fingerprint != run.config["data"]:
+        old, new = run.config["options"]["data"], options.data
+        run.refuse("--data", *((old, new) if old != new else (run.config["data"], task.data.fingerprint)))
+    run.refuse_difference(kind.name, identity(options))  # last: other data change the defaults of other options
+    return Training(run, task, options, device)
+
+
+def _new_model(task: Task, options: Options) -> nn.Module:
+    """Return the model of a run before its first step."""
+    with seeded(options.seed, "weights"):
+        return task.build()
+
+
+def _make(request: _Request, folder: Path, device: torch.device) -> Training:
+    """Make the folder of a run: by its recipe, or by a smaller one that fits its minutes better."""
+    Run.check_place(folder)  # before the data, which take their time
+    kind, options, suited, plan = request.kind, request.options, request.suited, None
+    while True:
+        task = kind.prepare(options, request.objects)
+        model = _new_model(task, options)  # before the folder: a model too large for the memory leaves none behind
+        if suited is not None and suited.reason:
+            say(suited.reason)
+        if request.given is not None:
+            recipe = None if suited is None else suited.options
+            plan = plan_for(task, model, options, request.given, recipe, device, request.began)
+        smaller = _smaller(request, suited, plan)
+        if smaller is None or plan is None:
+            break
+        say(f"{sentence(plan)}:")
+        options, suited = smaller
+    config: dict[str, Any] = {"task": kind.name, "model": options.model, "data": task.data.fingerprint}
+    if plan is not None:
+        say(sentence(plan))
+        options = fitted(options, plan.options, request.given or ())
+        config["plan"] = asdict(plan)
+    if any(value not in kind.builtin and Path(value).exists() for value in paths(options).values()):
+        config["folder"] = str(Path.cwd())
+    config |= {"options": asdict(options), "saccade": versions()["saccade"]}
+    return Training(Run.create(folder, config, task.save), task, options, device, model=model)
+
+
+def _smaller(request: _Request, suited: Suited | None, plan: Plan | None) -> tuple[Options, Suited] | None:
+    """Options of a smaller recipe, if few steps of the present one fit and the user's options go with it."""
+    if plan is None or not plan.few or suited is None or suited.smaller is None:
+        return None
+    kind, options = request.kind, request.options
+    given = {name: getattr(options, name) for name in request.given or ()}
+    try:
+        return resolve(kind, options.model, options.data, given, suited.smaller), suited.smaller
+    except ArgumentError as error:
+        say(f"{suited.smaller.reason}, but does not go with what is given ({error})")
+        return None
+
+
+def _work(kind: Kind, values: dict[str, Any]) -> None:
     """The work of a process that `launch` starts."""
-    train(kind, options_class(kind, options["model"])(**options))
+    train(kind, options_class(kind, values["model"])(**values))
 
 
 def _train(training: Training, accepted: Callable[[], None] | None) -> Outcome:
@@ -162,21 +238,22 @@ def _train(training: Training, accepted: Callable[[], None] | None) -> Outcome:
     state = training.state
     training.model.to(training.device)
     run.rewind_log(state.step, state.logged)
-    if not state.ended(options):
-        from saccade.train.engine import advance
+    if state.ended(options):
+        if ranks.external:
+            ranks.share(None)
+        return Outcome(run, state.step, _conclude(training), fresh=True)
+    from saccade.train.engine import advance
 
-        if accepted is not None:
-            accepted()
-        values = asdict(options)
-        with launch(ranks, training.device, _work, kind_of(training.task), values):
-            ranks.share((run.folder, state.step, values))
-            if not advance(training):
-                return Outcome(run, state.step, None, fresh=True)
-        steps = options.max_steps or (options.schedule_steps if options.schedule in FALLING else None)
-        if steps and state.step < steps and state.spent(options):
-            say(f"the minutes are over at step {state.step} of {steps}; a larger --max-minutes goes on from there")
-    elif ranks.external:
-        ranks.share(None)
+    if accepted is not None:
+        accepted()
+    values = asdict(options)
+    with launch(ranks, training.device, _work, kind_of(training.task), values):
+        ranks.share((run.folder, state.step, values))
+        if not advance(training):
+            return Outcome(run, state.step, None, fresh=True)
+    steps = options.max_steps or options.schedule_steps
+    if steps and state.step < steps and state.spent(options):
+        say(f"the minutes are over at step {state.step} of {steps}; a larger --max-minutes goes on from there")
     return Outcome(run, state.step, _conclude(training), fresh=True)
 
 
@@ -230,16 +307,15 @@ def _checkpoint(run: Run) -> Checkpoint | None:
         got = f" ({next(iter(damaged.values()))})" if damaged else ""
         lost = f"{run.checkpoints}: none can be read{got}, so training would begin again over the model that is there"
         raise RunError(f"{lost}; put back a copy, or begin beside it with --no-resume")
-    for step in damaged:
+    for step, error in damaged.items():
         set_aside(run.checkpoints, step)
+        if checkpoint is not None:
+            say(f"corrupt checkpoint: {error}, set aside; using step {checkpoint.step}")
     if checkpoint is None and damaged:
         last, *others = damaged.values()
         count = f" and {len(others)} more" if others else ""
         way_out = "training begins again at step 0; to go on instead, stop it and put back a copy of them"
         say(f"corrupt checkpoint: {last}{count}, set aside; {way_out}")
-    elif checkpoint is not None:
-        for error in damaged.values():
-            say(f"corrupt checkpoint: {error}, set aside; using step {checkpoint.step}")
     return checkpoint
 
 

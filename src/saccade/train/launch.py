@@ -18,8 +18,6 @@ from saccade._system.notes import say
 from saccade.errors import SaccadeError
 from saccade.train.ranks import GOES_ON, Ranks, Unreachable, free_port, joined, of_connection, placed
 
-__all__ = ["launch"]
-
 _GRACE = 30.0  # seconds in which a process notices by itself that another is gone
 _FAILED, _UNREACHED, _INTERRUPTED = 1, 3, 130  # exit codes
 
@@ -35,15 +33,8 @@ class _Worker(NamedTuple):
 def launch(ranks: Ranks, device: torch.device, work: Callable[..., object], *arguments: Any) -> Iterator[None]:
     """Run `work(*arguments)` in the other processes while the block runs in this one, the first of them.
 
-    Args:
-        ranks: the processes. None is started if this one is alone, or something else started them.
-        device: of this one.
-        work: reads its rank from the environment.
-        arguments: of `work`.
-
-    Raises:
-        SaccadeError: if one of them ended early.
-        KeyboardInterrupt: if one of them was interrupted.
+    None is started if this one is alone, or something else started them. `work` reads its rank from the environment.
+    Raises SaccadeError if one of them ended early, and KeyboardInterrupt if one was interrupted.
     """
     if ranks.world == 1 or ranks.external:
         yield

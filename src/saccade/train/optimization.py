@@ -9,8 +9,6 @@ from torch import Tensor, nn
 from saccade.train.options import Options
 from saccade.train.schedules import FALLING, SCHEDULES
 
-__all__ = ["flat_from", "learning_rate", "make_optimizer", "optimizer_tensors", "restore_optimizer"]
-
 
 def learning_rate(step: int, options: Options) -> float:
     r"""Return the learning rate of a step: a straight rise, then what the schedule says.
@@ -49,12 +47,7 @@ def learning_rate(step: int, options: Options) -> float:
 
 
 def flat_from(options: Options) -> str | None:
-    """Return a note if the learning rate is at its last before the budget is spent, else None.
-
-    >>> flat_from(Options(schedule="linear", warmup_steps=10, schedule_steps=20, max_steps=20))
-    >>> flat_from(Options(schedule="linear", warmup_steps=10, schedule_steps=20, max_steps=30))
-    'the learning rate is at its last from step 20 on; a larger --schedule-steps, in a new run, spreads it out'
-    """
+    """Return a note if the learning rate is at its last before the budget is spent, else None."""
     end, budget = options.schedule_steps, options.max_steps
     if options.schedule not in FALLING or end is None or (budget is not None and budget <= end):
         return None

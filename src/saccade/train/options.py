@@ -13,21 +13,6 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from saccade.errors import ArgumentError
 from saccade.train.schedules import FALLING, SCHEDULES
 
-__all__ = [
-    "PATH",
-    "Options",
-    "check_threads",
-    "check_types",
-    "fits",
-    "flag",
-    "flat",
-    "identity",
-    "not_positive",
-    "origin",
-    "paths",
-    "select",
-]
-
 T = TypeVar("T")
 
 _MOST_THREADS = 1024  # many more crash the process
@@ -50,11 +35,7 @@ PATH: dict[str, Any] = {"path": True}
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The options that every task shares; a task's own and its model's are added to them.
-
-    >>> Options(seed=3).seed
-    3
-    """
+    """The options that every task shares; a task's own and its model's are added to them."""
 
     model: str = ""
     """Which model to train; `saccade list` names them."""
@@ -161,15 +142,15 @@ class Options:
             if (value := getattr(self, name)) not in choices:
                 raise ArgumentError(f"{flag(name)}: expected one of {', '.join(choices)}, got {value}")
         _check_schedule(self)
-        _check_adam(self)
+        for name in ("beta1", "beta2"):
+            if not 0 <= (beta := getattr(self, name)) < 1:
+                raise ArgumentError(f"--{name}: expected 0 <= {name} < 1, got {beta}")
+        if not 0 <= self.weight_decay < math.inf:
+            raise ArgumentError(f"--weight-decay: expected a finite number from 0 on, got {self.weight_decay}")
 
 
 def check_threads(count: int | None, name: str = "threads") -> None:
-    """Reject a number of threads, or of processes, that no machine has.
-
-    >>> check_threads(None), check_threads(4)
-    (None, None)
-    """
+    """Reject a number of threads, or of processes, that no machine has."""
     if count is not None and not 0 < count <= _MOST_THREADS:
         expected = "a number above 0" if count <= 0 else f"at most {_MOST_THREADS}"
         raise ArgumentError(f"{flag(name)}: expected {expected}, got {count}")
@@ -188,14 +169,6 @@ def _check_schedule(options: Options) -> None:
         raise ArgumentError(f"{what}: expected only with --schedule {' or '.join(FALLING)}, got --schedule {name}")
 
 
-def _check_adam(options: Options) -> None:
-    for name in ("beta1", "beta2"):
-        if not 0 <= (beta := getattr(options, name)) < 1:
-            raise ArgumentError(f"--{name}: expected 0 <= {name} < 1, got {beta}")
-    if not 0 <= options.weight_decay < math.inf:
-        raise ArgumentError(f"--weight-decay: expected a finite number from 0 on, got {options.weight_decay}")
-
-
 def not_positive(value: float | None) -> str | None:
     """Return an error for a value that is not a positive finite number; None for one that is, and for None.
 
@@ -208,11 +181,7 @@ def not_positive(value: float | None) -> str | None:
 
 
 def flag(name: str) -> str:
-    """Return an option as it is typed.
-
-    >>> flag("max_steps")
-    '--max-steps'
-    """
+    """Return an option as it is typed, such as --max-steps."""
     return "--" + name.replace("_", "-")
 
 
@@ -220,15 +189,7 @@ def flag(name: str) -> str:
 def flat(*parts: type, checked: bool = True) -> type[Options]:
     """Return one dataclass of all fields of several, docstrings and checks included.
 
-    Args:
-        parts: the dataclasses.
-        checked: False for one without checks, for example for a command line before the recipe is known.
-
-    >>> @dataclass(frozen=True, kw_only=True)
-    ... class Size:
-    ...     hidden_dim: int = 8
-    >>> flat(Size, Options)(hidden_dim=4, seed=2).hidden_dim
-    4
+    One that is not `checked` is for example for a command line before the recipe is known.
     """
 
     def check(self: Options) -> None:
@@ -240,14 +201,7 @@ def flat(*parts: type, checked: bool = True) -> type[Options]:
 
 
 def select(options: Any, part: type[T]) -> T:
-    """Return the options of one part, as that dataclass.
-
-    >>> @dataclass(frozen=True, kw_only=True)
-    ... class Size:
-    ...     hidden_dim: int = 8
-    >>> select(flat(Size, Options)(hidden_dim=4), Size).hidden_dim
-    4
-    """
+    """Return the options of one part of `flat`, as that dataclass."""
     return part(**{f.name: getattr(options, f.name) for f in fields(part)})  # type: ignore[arg-type]
 
 
@@ -283,11 +237,7 @@ def _named(kind: Any) -> str:
 
 
 def paths(options: Any) -> dict[str, str]:
-    """Return the relative paths among options by name.
-
-    >>> paths(Options(data="corpora/de-en", run="runs/a"))
-    {'data': 'corpora/de-en'}
-    """
+    """Return the relative paths among options by name."""
     named = {f.name: getattr(options, f.name) for f in fields(options) if f.metadata.get("path")}
     return {name: value for name, value in named.items() if value and not Path(value).is_absolute()}
 
@@ -295,13 +245,8 @@ def paths(options: Any) -> dict[str, str]:
 def origin(config: Mapping[str, Any], options: Options) -> str:
     """Return a mark of weights: a hash of their data and of all options that decide what is learned.
 
-    Args:
-        config: of the run.
-        options: of the run, with any budget.
-
-    Example:
-        >>> origin({"data": "dates"}, Options(max_steps=9)) == origin({"data": "dates"}, Options())
-        True
+    >>> origin({"data": "dates"}, Options(max_steps=9)) == origin({"data": "dates"}, Options())
+    True
     """
     content = json.dumps([config["data"], identity(options)], sort_keys=True, default=str)
     return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()

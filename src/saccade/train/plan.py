@@ -18,16 +18,6 @@ from saccade.train.results import Sizes, final_seconds, measure, sizes
 from saccade.train.schedules import FALLING
 from saccade.train.task import Task, kind_of, recipe
 
-__all__ = [
-    "Plan",
-    "Speed",
-    "example_seconds",
-    "fitted",
-    "make_plan",
-    "plan_for",
-    "sentence",
-]
-
 T = TypeVar("T", bound=Options)
 _VALIDATIONS = 5.75  # intervals in a planned run: five validations, the last at 87%, so that a slower run has them too
 _FOR_VALIDATIONS = 0.15  # share of the budget that they may take
@@ -48,23 +38,14 @@ class Speed(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """The part of a recipe that fits into a budget.
-
-    Args:
-        minutes: of the budget.
-        steps: that are expected to fit, or those of the recipe if they all fit and end the run.
-        recipe_steps: of the recipe.
-        whole: whether the recipe fits as it is.
-        seconds: "before" the first step, of a "step", a "validation" and the "final" evaluation, and of "all" the run.
-        options: replacements of the recipe's options.
-    """
+    """The part of a recipe that fits into a budget."""
 
     minutes: float
-    steps: int
+    steps: int  # that are expected to fit, or those of the recipe if they all fit and end the run
     recipe_steps: int
-    whole: bool
-    seconds: dict[str, float]
-    options: dict[str, Any]
+    whole: bool  # the recipe fits as it is
+    seconds: dict[str, float]  # "before" the first step, of a "step", a "validation", the "final" evaluation and "all"
+    options: dict[str, Any]  # replacements of the recipe's options
 
     @property
     def few(self) -> bool:
@@ -141,29 +122,20 @@ def sentence(plan: Plan) -> str:
     >>> seconds = {"before": 9.0, "step": 0.5, "validation": 4.0, "final": 20.0, "all": 2261.0}
     >>> sentence(Plan(12, 1200, 4400, False, seconds, {}))
     "about 1,200 of the recipe's 4,400 steps fit into 12 minutes, validations (0:04) and last evaluation (0:20) counted"
-    >>> sentence(Plan(12, 500, 4400, False, seconds, {})).rpartition("; ")[2]
-    'a smaller model would learn more in them'
-    >>> sentence(Plan(90, 4400, 4400, True, seconds, {"max_steps": 4400}))
-    "all of the recipe's 4,400 steps fit into 90 minutes: the run ends with them, after about 37:41"
     """
     within = f"fit into {plan.minutes:g} minute{'' if plan.minutes == 1 else 's'}"
     seconds, recipe_steps = plan.seconds, f"the recipe's {plan.recipe_steps:,}"
     if plan.whole and "max_steps" in plan.options:
         return f"all of {recipe_steps} steps {within}: the run ends with them, after about {clock(seconds['all'])}"
     measured = f"validations ({clock(seconds['validation'])}) and last evaluation ({clock(seconds['final'])})"
-    more = f"{plan.steps:,} steps (the recipe has {plan.recipe_steps:,})"
     few = "; a smaller model would learn more in them" if plan.few else ""
-    return (
-        f"about {more if plan.whole else f'{plan.steps:,} of {recipe_steps} steps'} {within}, {measured} counted{few}"
-    )
+    steps = f"{plan.steps:,} steps (the recipe has {plan.recipe_steps:,})"
+    part = f"{plan.steps:,} of {recipe_steps} steps"
+    return f"about {steps if plan.whole else part} {within}, {measured} counted{few}"
 
 
 def fitted(options: T, plan: Mapping[str, Any], given: Collection[str]) -> T:
-    """Return options with those of a plan in place of all that the user did not give.
-
-    >>> fitted(Options(max_steps=50, seed=3), {"warmup_steps": 2, "max_steps": 9}, ("seed", "max_steps")).warmup_steps
-    2
-    """
+    """Return options with those of a plan in place of all that the user did not give."""
     names = (name for name in plan if name not in given and (name != "max_steps" or options.max_steps is None))
     return replace(options, **{name: plan[name] for name in names})
 
@@ -179,14 +151,8 @@ def plan_for(
 ) -> Plan | None:
     """Measure the speed of a new run and plan it; None if it has no minutes, or steps beside them.
 
-    Args:
-        task: of the run.
-        model: freshly made; moved to the device, and otherwise unchanged.
-        options: of the run, from the recipe and the user.
-        given: names of the options that the user gave.
-        suited: the recipe; None: that of the data's name.
-        device: of the training.
-        began: when the command began, by time.perf_counter: its minutes count from then.
+    The new model moves to the device. Without `suited` options, the recipe is that of the data's name. The
+    minutes count from the moment `began` of time.perf_counter.
     """
     if options.max_minutes is None or options.max_steps is not None:
         return None
@@ -204,15 +170,9 @@ def example_seconds(task: Task, model: nn.Module, options: Options, seconds: flo
     """Return how long measuring an example of the validation split takes, once the model is trained.
 
     An untrained model may write on and on: its time is scaled to the length of the right answers. The time of answers
-    that are too short stays: most of it may be reading.
-
-    Args:
-        task: of the run.
-        model: on its device.
-        options: of the run.
-        seconds: that the timing may take, unless a few examples take longer.
+    that are too short stays: most of it may be reading. The timing takes about `seconds`, or a few examples.
     """
-    limit = min(options.validation_examples, task.data.size("validation") or options.validation_examples)
+    limit = min(options.validation_examples, sizes(task, options).validation)
     _timed(task, model, options, 1)  # much is slow the first time
     count, taken = 1, _timed(task, model, options, 1)
     example = taken

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, cast
 
 from saccade._system.notes import StandardError, escaped, say
@@ -11,17 +10,11 @@ from saccade._system.notes import StandardError, escaped, say
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Bar", "clock", "waiting"]
-
 QUIET = 30.0  # seconds without a line, after which there is one if no bar can be seen
 
 
 def clock(seconds: float) -> str:
-    """Return a time as a clock shows it.
-
-    >>> clock(7), clock(83.4), clock(3671)
-    ('0:07', '1:23', '1:01:11')
-    """
+    """Return a time as a clock shows it, such as 1:23."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
@@ -37,10 +30,7 @@ def _console() -> "Console":
 class Bar:
     """A progress bar on a terminal; elsewhere its notes, and a line after 30 seconds without one.
 
-    Args:
-        steps: of the whole run, None if something else ends it.
-        done: steps taken.
-        shown: whether it is seen at all.
+    `steps` of the whole run are None if something else ends it. So many steps are `done`.
     """
 
     def __init__(self, steps: int | None, done: int, *, shown: bool = True) -> None:
@@ -58,19 +48,11 @@ class Bar:
         self._progress.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._progress.stop()
 
     def update(self, step: int, description: str, share: float | None = None) -> None:
-        """Show progress.
-
-        Args:
-            step: number of steps taken.
-            description: text behind the bar.
-            share: of the run's time that is over, between 0 and 1; None if it is unknown.
-        """
+        """Show the number of steps, a text behind the bar, and the share of the run's time that is over, if known."""
         counter, total = f"step {step}{self._of}", None if share is None else 1.0
         self._progress.update(self._task, description=description, counter=counter, total=total, completed=share)
         if self._shown and self._progress.disable and time.monotonic() - self._noted >= QUIET:
@@ -87,12 +69,7 @@ class Bar:
 
 @contextmanager
 def waiting(what: str, seconds: float) -> Iterator[None]:
-    """Show the time of a long computation: a bar on a terminal, elsewhere a line.
-
-    Args:
-        what: the computation.
-        seconds: its expected time, 0 if it is unknown.
-    """
+    """Show the time of a long computation, about `seconds` if known: a bar on a terminal, elsewhere a line."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     console, about = _console(), f", about {clock(seconds)}" if seconds >= 1 else ""

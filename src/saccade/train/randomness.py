@@ -12,8 +12,6 @@ from torch.utils import deterministic
 
 from saccade._threads import free_in_children
 
-__all__ = ["derive", "generator", "python_and_numpy", "reproducible", "seeded", "undisturbed"]
-
 _GENERATORS = free_in_children(RLock())
 
 
@@ -28,24 +26,13 @@ def derive(seed: int, *labels: object) -> int:
 
 
 def generator(seed: int, *labels: object) -> torch.Generator:
-    """Return a new CPU generator, seeded by `derive`.
-
-    >>> torch.rand(1, generator=generator(1, "a")) == torch.rand(1, generator=generator(1, "a"))
-    tensor([True])
-    """
+    """Return a new CPU generator, seeded by `derive`."""
     return torch.Generator().manual_seed(derive(seed, *labels))
 
 
 @contextmanager
 def seeded(seed: int, *labels: object) -> Iterator[None]:
-    """Seed the global generators by `derive` within the block.
-
-    >>> with seeded(1, "weights"):
-    ...     first = torch.rand(1)
-    >>> with seeded(1, "weights"):
-    ...     print(bool(first == torch.rand(1)))
-    True
-    """
+    """Seed the global generators by `derive` within the block."""
     with undisturbed():
         torch.manual_seed(derive(seed, *labels))
         yield
@@ -56,12 +43,6 @@ def undisturbed() -> Iterator[None]:
     """Restore the global generators of torch, NumPy and Python after the block; other threads wait for its end.
 
     A GPU that the block uses first gets the CPU's seed from before the block.
-
-    >>> before = torch.get_rng_state()
-    >>> with undisturbed():
-    ...     number = torch.rand(1)
-    >>> torch.equal(torch.get_rng_state(), before)
-    True
     """
     with _GENERATORS, python_and_numpy():
         used, seed = torch.cuda.is_initialized(), torch.initial_seed()

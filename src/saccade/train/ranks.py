@@ -17,8 +17,6 @@ from torch import distributed
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.train.options import Options
 
-__all__ = ["GOES_ON", "Ranks", "Unreachable", "current", "free_port", "joined", "of_connection", "placed"]
-
 GOES_ON = "the last checkpoint is kept, and the same command goes on from there"
 _PATIENCE = timedelta(days=1)  # the others wait while one process measures
 
@@ -32,14 +30,9 @@ class Unreachable(SaccadeError):
 
 @dataclass(frozen=True)
 class Ranks:
-    """The rank of this process among those that train the run.
+    """The rank of this process among the `world` that train the run, and `local` among those `here` on this machine.
 
-    Args:
-        rank: of `world` processes, from 0 on.
-        world: number of processes.
-        local: rank among the processes of this machine.
-        here: number of processes of this machine.
-        external: whether something else, such as torchrun, started them.
+    External ones were started by something else, such as torchrun.
     """
 
     rank: int = 0
@@ -54,11 +47,7 @@ class Ranks:
         return self.rank == 0
 
     def sums(self, *numbers: float) -> list[float]:
-        """Return each number summed over all processes, all of which must call this at the same step.
-
-        >>> Ranks().sums(1.5, True)
-        [1.5, 1.0]
-        """
+        """Return each number summed over all processes, all of which must call this at the same step."""
         together = torch.tensor(numbers, dtype=torch.float64)
         if self.world > 1:
             distributed.all_reduce(together)
@@ -90,15 +79,13 @@ def placed(rank: int, world: int, port: int) -> Iterator[None]:
     """Set the variables of torchrun for this process within the block."""
     variables = dict(zip(_NAMES, map(str, (rank, world, rank, world)), strict=True))
     variables |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "TORCHELASTIC_RUN_ID": "saccade"}
-    before = {name: os.environ.get(name) for name in variables}
+    before = {name: os.environ.pop(name, None) for name in variables}
     os.environ.update(variables)
     try:
         yield
     finally:
-        for name, was in before.items():
-            os.environ.pop(name)
-            if was is not None:
-                os.environ[name] = was
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 @contextmanager
@@ -120,11 +107,7 @@ def joined(device: torch.device) -> Iterator[None]:
 
 
 def of_connection(error: BaseException) -> bool:
-    """Whether an error says that another process cannot be reached; gloo and NCCL have no common class for it.
-
-    >>> of_connection(RuntimeError("Connection closed by peer")), of_connection(RuntimeError("shapes"))
-    (True, False)
-    """
+    """Whether an error says that another process cannot be reached; gloo and NCCL have no common class for it."""
     named = isinstance(error, RuntimeError) and any(word in str(error) for word in ("gloo", "NCCL", " by peer"))
     return named or isinstance(error, distributed.DistError)
 

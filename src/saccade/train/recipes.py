@@ -11,8 +11,6 @@ from saccade.train.run import Run, folder_of
 from saccade.train.schedules import FALLING, SCHEDULES
 from saccade.train.task import Kind, Suited, models_of, options_class, recipe
 
-__all__ = ["data_of", "defaults", "resolve", "suit", "usual"]
-
 _HORIZON = ("schedule_steps", "final_rate")  # of a recipe: a schedule that does not fall has no use for them
 
 
@@ -21,13 +19,8 @@ def defaults(
 ) -> dict[str, Any]:
     """Return the default options of a run with a model and data.
 
-    Args:
-        kind: the task.
-        model: its model's name.
-        data: as in `--data`.
-        given: the user's options. Minutes alone lift the limit of steps, steps alone that of minutes, and a schedule
-            that does not fall has no horizon.
-        suited: the result of `suit`. Without it the recipe is that of the data's name.
+    They depend on the options that the user gave. Minutes alone lift the limit of steps, steps alone that of minutes,
+    and a schedule that does not fall has no horizon. Without `suited` the recipe is that of the data's name.
     """
     names = {field.name for field in fields(options_class(kind, model))}
     chosen = recipe(kind, model, data) if suited is None else suited.options
@@ -43,26 +36,14 @@ def defaults(
 
 
 def resolve(kind: Kind, model: str, data: str, given: Mapping[str, Any], suited: Suited | None = None) -> Options:
-    """Return all options of a run: the user's, and `defaults` for the rest.
-
-    Raises:
-        ArgumentError: if a value means nothing, or not beside the others.
-    """
+    """Return all options of a run: the user's, and `defaults` for the rest. Raises ArgumentError for a wrong value."""
     return options_class(kind, model)(**{**defaults(kind, model, data, given, suited), **given})
 
 
 def suit(kind: Kind, model: str, data: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
     """Return the defaults of a run: its own options if it exists, else the recipe for its data.
 
-    Args:
-        kind: the task.
-        model: its model's name.
-        data: as in `--data`. They are read unless they are built in.
-        given: the user's options by name.
-        objects: the data, if they are Python objects.
-
-    Raises:
-        SaccadeError: in one line, if the data or the run cannot be read.
+    Data are read unless they are built in. Raises SaccadeError in one line if the data or the run cannot be read.
     """
     folder, flat = folder_of(kind.name, model, data, given.get("run")), options_class(kind, model)
     if given.get("resume", True) and (folder / "config.json").exists():

@@ -21,16 +21,15 @@ from torch import Tensor
 from saccade._system.files import left_over, naming, read, read_json, write, write_json
 from saccade._system.notes import say
 from saccade.errors import SaccadeError
-from saccade.train.checkpoint import clear, newest
+from saccade.train.checkpoint import newest
 from saccade.train.options import check_types, fits, flag, paths
+from saccade.train.task import values
 from saccade.train.weights import deserialize, not_finite, serialize
-
-__all__ = ["Run", "RunError", "beside", "folder_of"]
 
 T = TypeVar("T")
 _CONFIG = {"task": str, "model": str, "data": str, "options": dict, "saccade": str, "files": dict}
 _OPTIONAL = {"plan": dict, "folder": str}
-_RESULTS = {"steps": (int,), "seconds": (int, float), "metrics": (dict,), "validation": (dict,)}
+_RESULTS = {"steps": int, "seconds": float, "metrics": dict, "validation": dict, "final": dict, "baselines": dict}
 _MODEL, _RESULTS_FILE, _LOG, _LOCK = "model.safetensors", "results.json", "metrics.jsonl", ".lock"
 _ANEW = "move it away, and the same `saccade train` command makes it anew from its checkpoints"
 
@@ -43,11 +42,9 @@ class RunError(SaccadeError):
 class Run:
     """A run's folder and its config.json.
 
-    Args:
-        folder: its path.
-        config: "task", "model", "data" (the fingerprint of the data), "options" (all of them), "saccade" (the version),
-            "files" (digests of the task's files by name), "plan" if its budget in minutes was planned, and "folder" if
-            options have relative paths: those of this folder.
+    That has "task", "model", "data" (a fingerprint), "options" (all of them), "saccade" (the version), and "files" (a
+    digest of each file of the task). It has "plan" if the budget in minutes was planned, and "folder" if options have
+    relative paths: those of this folder.
     """
 
     folder: Path
@@ -80,13 +77,7 @@ class Run:
     def create(cls, folder: Path, config: Mapping[str, Any], save: Callable[[Path], object]) -> "Run":
         """Make a run's folder. Its config.json comes last: a folder without it is made anew.
 
-        Args:
-            folder: where nothing, an empty folder, or a run whose making was killed lies.
-            config: content of config.json.
-            save: writes the task's files, such as a tokenizer, into the folder.
-
-        Raises:
-            RunError: if the folder holds anything else.
+        `save` writes the task's files, such as a tokenizer. Raises RunError as `check_place` does.
         """
         cls.check_place(folder)
         is_new = not folder.exists()
@@ -115,9 +106,8 @@ class Run:
 
     def options(self, kind: type[T]) -> T:
         """Return the run's options as a dataclass. Raises RunError if one is unknown or its value is rejected."""
-        saved = self.config["options"]
+        saved, version = self.config["options"], self.config["saccade"]
         if unknown := sorted(set(saved) - {f.name for f in fields(kind)}):  # type: ignore[arg-type]
-            version = self.config["saccade"]
             raise RunError(f"{self.folder}: made by another Saccade ({version}); this one has no option {unknown[0]}")
         try:
             check_types(kind, saved)
@@ -131,12 +121,9 @@ class Run:
         return str(path) if path.exists() and path != Path.cwd() / value else value
 
     def located(self, options: T, builtin: Container[str], *, here: bool = False) -> T:
-        """Return options whose relative paths are those of the folder where the run was made.
+        """Return options whose relative paths, except `builtin` data, are those of the folder where the run was made.
 
-        Args:
-            options: of the run.
-            builtin: names of data sets, which are no paths.
-            here: prefer paths that exist in the working folder, for options that were typed there.
+        With `here`, paths that exist in the working folder are preferred: the options were typed there.
         """
         relative = {name: value for name, value in paths(options).items() if not (here and Path(value).exists())}
         absolute = {name: self.path(value) for name, value in relative.items() if value not in builtin}
@@ -178,11 +165,8 @@ class Run:
     def weights(self, origin: str | None = None) -> dict[str, Tensor]:
         """Return the trained model's tensors, from model.safetensors or else from the newest checkpoint.
 
-        Args:
-            origin: mark of this run's weights (`saccade.train.options.origin`). None accepts those of any run.
-
-        Raises:
-            RunError: if there is neither, or all that exists is damaged or another run's.
+        `origin` is the mark of this run's weights. None accepts those of any run. Raises RunError if there is neither
+        file, or all that exists is damaged or another run's.
         """
         path = self.folder / _MODEL
         try:
@@ -218,12 +202,12 @@ class Run:
     def results(self) -> dict[str, Any] | None:
         """Return the content of results.json, None if it does not exist or is not whole."""
         try:
-            results = read_json(self.folder / _RESULTS_FILE)
-        except (FileNotFoundError, ValueError):
+            results: dict[str, Any] = read_json(self.folder / _RESULTS_FILE)
+            values({**results["metrics"], **results["validation"]})
+            whole = all(fits(results[key], kind) for key, kind in _RESULTS.items())
+        except (FileNotFoundError, ValueError, TypeError, KeyError):
             return None
-        whole = isinstance(results, dict) and all(isinstance(results.get(key), kind) for key, kind in _RESULTS.items())
-        metrics = [*results["metrics"].values(), *results["validation"].values()] if whole else []
-        return results if whole and all(map(_is_metric, metrics)) else None
+        return results if whole else None
 
     def log(self, **measured: Any) -> None:
         """Append one line to metrics.jsonl."""
@@ -233,17 +217,14 @@ class Run:
 
     def logged(self) -> list[dict[str, Any]]:
         """Return the lines of metrics.jsonl that the run wrote along the way."""
-        path, lines = self.folder / _LOG, list[dict[str, Any]]()
-        for line in read(path).splitlines() if path.exists() else ():
-            with suppress(ValueError, RecursionError):  # a user's own
-                lines.append(json.loads(line))
-        return [line for line in lines if isinstance(line, dict) and {"step", "loss"} <= line.keys()]
+        path = self.folder / _LOG
+        lines = map(_parsed, read(path).splitlines() if path.exists() else ())
+        return [line for line in lines if {"step", "loss"} <= line.keys()]
 
     def rewind_log(self, step: int, logged: Mapping[str, Any] | None = None) -> None:
         """Remove the lines of metrics.jsonl that the run writes again when it resumes from a step.
 
-        Raises:
-            RunError: if the file is another run's, because the line `logged` is not in it.
+        Raises RunError if the file is another run's: the line `logged` is not in it.
         """
         if not (path := self.folder / _LOG).exists():
             return
@@ -262,9 +243,9 @@ class Run:
         The system releases it however the process ends. Raises RunError if another process trains it.
         """
         with _held(self.folder / _LOCK, f"{self.folder}: another process is training this run"):
-            for path in left_over(self.folder, (_MODEL, _LOG, _RESULTS_FILE)):
+            left = left_over(self.folder, _MODEL, _LOG, _RESULTS_FILE)
+            for path in [*left, *left_over(self.checkpoints, "*.safetensors")]:
                 path.unlink()
-            clear(self.checkpoints)
             yield
 
 
@@ -294,39 +275,31 @@ def _check_origin(path: Path, expected: str | None, origin: str | None) -> None:
         raise RunError(f"{path}: {what}; move it away, or put back what was there")
 
 
-def _is_later(line: bytes, step: int) -> bool:
-    """Whether a line of metrics.jsonl is of a later step, or of the end of a run, or was cut short by a kill."""
+def _parsed(line: bytes) -> dict[str, Any]:
+    """A line of metrics.jsonl. One of a user, or cut short by a kill, is empty."""
     try:
         measured = json.loads(line)
     except (ValueError, RecursionError):
-        return line.startswith(b"{") and not line.endswith(b"\n")
-    if not isinstance(measured, dict) or not isinstance(at := measured.get("step"), int):
-        return False
+        return {}
+    return measured if isinstance(measured, dict) else {}
+
+
+def _is_later(line: bytes, step: int) -> bool:
+    """Whether a line of metrics.jsonl is of a later step, or of the end of a run, or was cut short by a kill."""
+    measured = _parsed(line)
+    if not isinstance(at := measured.get("step"), int):
+        return not measured and line.startswith(b"{") and not line.endswith(b"\n")
     ends = any(name.startswith("final_validation_") for name in measured)
     return (at >= step and ends) or (at > step and "loss" in measured)  # others are a user's
 
 
-def _is_metric(metric: object) -> bool:
-    """Whether a value of results.json is a number, perhaps with a signature."""
-    has_signature = isinstance(metric, dict) and {"score", "signature"} <= metric.keys()
-    return fits(metric["score"] if has_signature else metric, float)  # type: ignore[index]
-
-
 def folder_of(task: str, model: str, data: str, run: str | None = None) -> Path:
-    """Return where a run is: in the folder that is named, else in one that is named after what it trains.
-
-    >>> folder_of("translate", "luong", "corpora/de-en")
-    PosixPath('runs/translate-de-en-luong')
-    """
+    """Return the named folder of a run, else runs/TASK-DATA-MODEL."""
     return Path(run or f"runs/{task}-{Path(data).name}-{model.rpartition(':')[2]}")
 
 
 def beside(folder: Path) -> Path:
-    """Return the first of run-2, run-3, ... that is not there, for a run that shall start beside another.
-
-    >>> beside(Path("/no/such/run"))
-    PosixPath('/no/such/run-2')
-    """
+    """Return the first of run-2, run-3, ... that is not there, for a run that shall start beside another."""
     folder = folder if folder.name not in ("", "..") else folder.resolve()  # "." has no name that -2 could follow
     count = 2
     while (path := folder.with_name(f"{folder.name}-{count}")).exists():

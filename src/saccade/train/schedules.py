@@ -3,8 +3,6 @@
 import math
 from collections.abc import Callable
 
-__all__ = ["FALLING", "SCHEDULES"]
-
 #: Share of the peak after the warmup, from r = n/w (the step in warmups, above 1) and t (0 at its end, 1 at the floor).
 SCHEDULES: dict[str, Callable[[float, float], float]] = {
     "inverse-sqrt": lambda r, t: r**-0.5,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast
 
 from torch import Tensor, nn
 
@@ -17,36 +17,11 @@ from saccade._system.imports import find
 from saccade.errors import ArgumentError
 from saccade.train.options import Options, flat
 
-__all__ = [
-    "Answer",
-    "Baseline",
-    "Data",
-    "Evaluation",
-    "Example",
-    "Form",
-    "Kind",
-    "Loss",
-    "Metric",
-    "Suited",
-    "Task",
-    "Unreadable",
-    "choose_model",
-    "find",
-    "kind_of",
-    "model_class",
-    "models_of",
-    "options_class",
-    "recipe",
-    "recipes_of",
-    "value",
-    "values",
-]
-
 Metric: TypeAlias = float | dict[str, Any]
 """A number, or {"score": number, "signature": text} where a signature says how the number was computed."""
 
 Form: TypeAlias = Literal["lines", "json", "pictures"]
-"""What an answer will be written as: what it costs to make depends on it."""
+"""Form in which an answer is written. Its cost depends on it."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +29,8 @@ class Loss:
     """The loss of one batch.
 
     Args:
-        total: scalar tensor, what is minimized (a mean, so that batches of all sizes weigh alike).
-        count: how many units (`Task.unit`: tokens, frames, images) it was the mean of.
+        total: scalar tensor to minimize, a mean, so that batches of all sizes weigh alike.
+        count: number of units (`Task.unit`: tokens, frames, images) that it is the mean of.
     """
 
     total: Tensor
@@ -64,12 +39,12 @@ class Loss:
 
 @dataclass(frozen=True)
 class Baseline:
-    """What a plain way that is no network does on a split.
+    """A simple method without a network on a split.
 
     Args:
-        metrics: what was measured, by the names that a model's `Evaluation` has; the headline first.
-        about: what it does, in a few words.
-        seconds: how long that took, learning included.
+        metrics: by the names of a model's `Evaluation`, the headline first.
+        about: the method in a few words.
+        seconds: time, learning included.
     """
 
     metrics: dict[str, Metric]
@@ -79,16 +54,16 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How a model did on one split.
+    """Measurements of a model on one split.
 
     Args:
-        metrics: what was measured on all examples, fractions between 0 and 1 where that is their nature.
-        groups: the same for parts of the split (a metric's name, then the group's): by language, by length.
-        examples: how many examples there were.
-        count: how many units (`Task.unit`) the model wrote or read.
-        seconds: how long that took.
-        length_ratio: how long answers are beside the right ones; 1 where their length is not the model's choice.
-        baselines: what plain ways come to on the split, by their names (`Task.baselines`); none on part of it.
+        metrics: of all examples, fractions between 0 and 1 where that is their nature.
+        groups: of parts of the split (a metric's name, then the group's): by language, by length.
+        examples: number of examples.
+        count: number of units (`Task.unit`) that the model wrote or read.
+        seconds: time that it took.
+        length_ratio: length of answers over that of the right ones; 1 where the model does not choose it.
+        baselines: by name (`Task.baselines`); none on a part of the split.
         confusion: examples by label and prediction, of a classifier: see `saccade.tasks.labels.metrics.confusion`.
     """
 
@@ -103,11 +78,7 @@ class Evaluation:
 
 
 def value(metric: Metric) -> float:
-    """Return the number of a metric, which may come with a signature.
-
-    >>> value(0.5), value({"score": 38.5, "signature": "nrefs:1|case:mixed"})
-    (0.5, 38.5)
-    """
+    """Return the number of a metric, which may come with a signature."""
     return float(metric["score"] if isinstance(metric, dict) else metric)
 
 
@@ -121,16 +92,13 @@ def values(metrics: Mapping[str, Metric]) -> dict[str, float]:
 
 
 class Example(NamedTuple):
-    """An example of the data as a person sees it.
+    """An example of the data for people.
 
     Args:
-        input: what `Task.answer` takes.
-        text: the input in one line: itself where it is a text, else a name for it.
-        answer: what the right answer is, in one line.
-        file: the input as a file, its name's suffix and its bytes, where the task reads files.
-
-    >>> Example(None, "18 juin 2025", "2025-06-18").answer
-    '2025-06-18'
+        input: of `Task.answer`.
+        text: the input in one line, or a name of it.
+        answer: the right answer in one line.
+        file: the input as a file, the suffix of its name and its bytes, if the task reads files.
     """
 
     input: Any
@@ -140,20 +108,20 @@ class Example(NamedTuple):
 
 
 class Unreadable(NamedTuple):
-    """In an input's place where it could not be read: the line that asked."""
+    """The line of an input that could not be read, in its place."""
 
     line: str
 
 
 @dataclass(frozen=True)
 class Suited:
-    """What suits some data.
+    """A recipe for some data.
 
     Args:
-        options: the defaults, by their names, where they differ from the dataclasses' own.
-        reason: why, in one line that names what of the data decided; "" where there was nothing to decide.
-        data: what `Task.prepare` takes as objects: those that were given, or the data as they were opened for this.
-        smaller: what suits where few of these options' steps fit into a budget in minutes; None: nothing else.
+        options: defaults by name that differ from those of the dataclasses.
+        reason: a line that names what of the data decided, "" if nothing did.
+        data: for `Kind.prepare`: the given objects, or the data as they were opened for this.
+        smaller: a recipe for budgets in minutes into which few steps of this one fit.
     """
 
     options: Mapping[str, Any]
@@ -163,120 +131,79 @@ class Suited:
 
 
 class Answer(Protocol):
-    """What a model makes of one input, which can be written as lines, as JSON and as pictures."""
+    """A model's answer to one input."""
 
     def lines(self) -> list[str]:
-        """Return the lines that the shell prints, as many as were asked for; blank ones where there is no answer."""
+        """Return the lines that the shell prints, as many as were requested, blank ones without an answer."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the answer with all that is known of it, as JSON has it."""
+        """Return the answer with its alignments as JSON."""
 
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
-        """Draw what the model looked at, with `json` its numbers beside each; yields the files as they are written."""
+        """Draw what the model looked at, with `json` its numbers too. Yields the paths of the files."""
 
     @property
     def remark(self) -> str:
-        """What is said beside the answer where one example is shown in training, "" if nothing."""
+        """Text beside the answer of a sample in training, or ""."""
 
 
 class Data(Protocol):
-    """What a trainer asks of a data set."""
+    """A data set, as the trainer uses it."""
 
     @property
     def fingerprint(self) -> str:
-        """What the data are, in one string; training on is refused when it has changed."""
+        """A mark of the content. A run goes on with the same one alone."""
 
     def size(self, split: str) -> int | None:
-        """Return how many examples a split ("train", "validation", "test") has, None where it is endless."""
+        """Return the number of examples of "train", "validation" or "test", None if it is endless."""
 
 
 class Task(Protocol):
-    """A job with options and data.
+    """A job with options and data, as the trainer uses it: `saccade.tasks.task.Job`.
 
-    All methods that take a model leave its weights alone. Random numbers come from torch's global generator, which the
-    trainer seeds anew for every step.
+    No method changes the weights of a model. Random numbers come from torch's global generator, which the trainer seeds
+    anew for every step.
     """
-
-    @property
-    def name(self) -> str:
-        """Name of the task."""
-
-    @property
-    def requests(self) -> Mapping[str, type]:
-        """Dataclass of the options of the verbs "predict", "eval" and "look". All fields have defaults."""
-
-    @property
-    def inputs(self) -> Literal["lines", "files"]:
-        """Kind of the inputs: lines of text, or paths of files. "-" is standard input."""
 
     @property
     def unit(self) -> str:
         """Unit of a batch's size: "tokens", "frames", "images"."""
 
     @property
-    def settings(self) -> Any:
-        """All options of the run."""
-
-    def save(self, folder: Path) -> None:
-        """Write what `restore` reads."""
-
-    @property
     def headline(self) -> str:
-        """The metric that tells better from worse, larger being better: progress shows it, training may stop by it."""
-
-    @property
-    def suffixes(self) -> tuple[str, ...]:
-        """What the names of files end in that it takes from a folder; none where it answers lines."""
+        """Metric that progress shows and early stopping compares. Larger is better."""
 
     @property
     def data(self) -> Data:
-        """The data set, opened when it is first asked for: answering needs none."""
+        """The data set, opened when it is first needed."""
+
+    def save(self, folder: Path) -> None:
+        """Write the files that `Kind.restore` reads."""
 
     def build(self) -> nn.Module:
-        """Make the model, freshly initialized."""
+        """Return a freshly initialized model."""
 
     def batch(self, step: int) -> Any:
         """Return batch number `step`, a function of the seed. With W processes, training step s has W, from s W on."""
 
     def loss(self, model: nn.Module, batch: Any) -> Loss:
-        """Run the model on a batch, on the device where the model and the batch are."""
+        """Return the loss of a batch on the device of the model and the batch."""
 
     def example(self, split: str, index: int) -> Example:
         """Return one example of the data."""
 
     def evaluate(self, model: nn.Module, split: str, limit: int | None = None, request: Any = None) -> Evaluation:
-        """Run the model free on a split, or on `limit` examples of it, as the run or a request for "eval" has it."""
+        """Measure a model on a split, or on `limit` examples spread over it."""
 
     def baselines(self, split: str) -> dict[str, Baseline]:
         """Measure simple methods on a split by their names, in seconds, without random draws."""
 
-    def lines(self, inputs: Any) -> Iterator[str]:
-        """Give what somebody hands over from Python as the lines that `read` reads.
-
-        Raises SaccadeError in one line.
-        """
-
-    def read(self, line: str, number: int) -> Any:
-        """Return line number `number` of what is asked, from 1 on, as `answer` takes it.
-
-        Raises SaccadeError in one line where it cannot be read.
-        """
-
-    def check(self, model: nn.Module, request: Any) -> None:
-        """Refuse, by SaccadeError in one line, a request that means nothing to the task or the model."""
-
     def answer(self, model: nn.Module, inputs: Sequence[Any], request: Any, form: Form = "lines") -> Sequence[Answer]:
         """Answer inputs, in order; one that is `Unreadable` has a blank answer."""
 
-    def join(self, model: nn.Module, others: Sequence[Any]) -> tuple[Self, nn.Module]:
-        """Return a task and a model that are several runs as one: this and others (`saccade.train.trained.Trained`).
-
-        Raises SaccadeError in one line that names what keeps them apart.
-        """
-
 
 class Kind(Protocol):
-    """A task without options and data: a `saccade.tasks.task.Task`, or a class whose objects are a `Task`."""
+    """A task without options and data: `saccade.tasks.task.Task`. Its methods raise SaccadeError in one line."""
 
     @property
     def name(self) -> str:
@@ -304,35 +231,21 @@ class Kind(Protocol):
 
     @property
     def inputs(self) -> Literal["lines", "files"]:
-        """Kind of the inputs."""
+        """Kind of the inputs: lines of text, or paths of files. "-" is standard input."""
 
     def suited(self, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
-        """Return the recipe for data that are not built in, from their number and length.
+        """Return the recipe of a model for data that are not built in: `given["data"]`, or Python objects."""
 
-        Args:
-            model: its name.
-            given: options by their names, and "data".
-            objects: Python objects, if data are some.
+    def prepare(self, options: Any, objects: Any = None) -> Any:
+        """Return a `Task`: open the data, or Python objects or the data of `suited`, and learn the codec."""
 
-        Raises:
-            SaccadeError: in one line, if the data cannot be read.
-        """
-
-    def prepare(self, options: Any, objects: Any = None) -> Task:
-        """Open the data, or Python objects or the data of `suited`, and learn what precedes training.
-
-        Raises:
-            SaccadeError: in one line.
-        """
-
-    def restore(self, options: Any, folder: Path, objects: Any = None) -> Task:
-        """Read a run's folder without its data, which are opened only if they are needed."""
+    def restore(self, options: Any, folder: Path, objects: Any = None) -> Any:
+        """Return the `Task` of a run's folder, without its data, which are opened only if they are needed."""
 
 
 def kind_of(task: Task) -> Kind:
     """Return the kind of a job."""
-    kind: Kind = getattr(task, "task", cast("Any", type(task)))
-    return kind
+    return cast("Kind", getattr(task, "task", type(task)))
 
 
 def models_of(kind: Kind) -> dict[str, str]:
@@ -346,11 +259,7 @@ def models_of(kind: Kind) -> dict[str, str]:
 
 
 def choose_model(kind: Kind, name: str, argument: str = "model") -> str:
-    """Return the name of a model of a task, or its place, "module:Class".
-
-    Raises:
-        ArgumentError: if there is none.
-    """
+    """Return the name of a model of a task, or its place, "module:Class". Raises ArgumentError if there is none."""
     if ":" not in name and name not in kind.models:
         return choose(argument, name, models_of(kind))
     return name
@@ -359,8 +268,7 @@ def choose_model(kind: Kind, name: str, argument: str = "model") -> str:
 def model_class(kind: Kind, name: str) -> Any:
     """Import a model of a task by its name, or by its place, "module:Class".
 
-    Raises:
-        ArgumentError: if it cannot be imported, or is not a module with `Options`.
+    Raises ArgumentError if it cannot be imported, or is not a module with `Options`.
     """
     if name in kind.models:
         return find(kind.models[name])

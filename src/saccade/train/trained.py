@@ -10,10 +10,8 @@ from saccade._system.environment import bound_shape_caches, keep_freed_memory
 from saccade.train.options import origin
 from saccade.train.randomness import undisturbed
 from saccade.train.run import Run, RunError
-from saccade.train.task import Kind, Task, models_of, options_class
+from saccade.train.task import Kind, models_of, options_class
 from saccade.train.weights import by_columns, load_into, savable
-
-__all__ = ["Trained", "load_trained"]
 
 
 @dataclass(frozen=True)
@@ -24,22 +22,15 @@ class Trained:
     """
 
     run: Run
-    task: Task
+    task: Any
     model: nn.Module
     options: Any
 
 
 def load_trained(kind: Kind, run: Run, device: torch.device, objects: Any = None) -> Trained:
-    """Load the model of a run on a device.
+    """Load the model of a run on a device. Evaluations of a run that was trained on Python objects need these.
 
-    Args:
-        kind: the run's task.
-        run: the folder.
-        device: of the model.
-        objects: the data, if the run was trained on Python objects: evaluations need them.
-
-    Raises:
-        RunError: if nothing is trained, or the folder's files do not belong together.
+    Raises RunError if nothing is trained, or the folder's files do not belong together.
     """
     keep_freed_memory()
     bound_shape_caches()

@@ -8,22 +8,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-__all__ = ["by_columns", "deserialize", "load_into", "mean", "not_finite", "savable", "serialize", "tensors"]
-
 _KEY = "saccade"  # the one key of a file's metadata: safetensors writes several in a varying order
 
 
 def serialize(tensors: Mapping[str, Tensor], **about: Any) -> bytes:
     """Return tensors as a safetensors file with a digest of its content, the same bytes for the same content.
 
-    Args:
-        tensors: by name.
-        about: JSON values for the header, such as the step.
+    `about` are JSON values for the header.
 
-    Example:
-        >>> weights, about = deserialize(serialize({"bias": torch.ones(3)}, step=12))
-        >>> weights["bias"], about
-        (tensor([1., 1., 1.]), {'step': 12})
+    >>> weights, about = deserialize(serialize({"bias": torch.ones(3)}, step=12))
+    >>> weights["bias"], about
+    (tensor([1., 1., 1.]), {'step': 12})
     """
     from safetensors.torch import save
 
@@ -31,11 +26,7 @@ def serialize(tensors: Mapping[str, Tensor], **about: Any) -> bytes:
 
 
 def deserialize(content: bytes) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Return the tensors of a file that `serialize` wrote, and the values of its header.
-
-    Raises:
-        ValueError: if it is damaged or another kind of file.
-    """
+    """Return the tensors of a file of `serialize`, and the values of its header. Raises ValueError if it is damaged."""
     from safetensors import SafetensorError
     from safetensors.torch import load
 
@@ -60,22 +51,12 @@ def _digest(tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> str:
 
 
 def not_finite(weights: Mapping[str, Tensor]) -> str | None:
-    """Return the name of the first tensor with a NaN or an infinity, None if all are finite.
-
-    >>> not_finite({"a": torch.ones(2), "b": torch.tensor([1.0, float("nan")])})
-    'b'
-    """
+    """Return the name of the first tensor with a NaN or an infinity, None if all are finite."""
     return next((name for name, tensor in weights.items() if not tensor.isfinite().all()), None)
 
 
 def tensors(model: nn.Module) -> dict[str, Tensor]:
-    """Return a model's parameters and buffers on the CPU; a tied one once, under its first name.
-
-    >>> encoder, decoder = nn.Linear(2, 2), nn.Linear(2, 2)
-    >>> decoder.weight = encoder.weight
-    >>> sorted(tensors(nn.Sequential(encoder, decoder)))
-    ['0.bias', '0.weight', '1.bias']
-    """
+    """Return a model's parameters and buffers on the CPU; a tied one once, under its first name."""
     first = _first_names(model)
     state = model.state_dict(keep_vars=True)
     # Files hold them row by row, whatever their memory layout (for example channels last).
@@ -96,11 +77,6 @@ def by_columns(model: nn.Module) -> None:
     """Lay out the matrices of a model's linear maps by columns.
 
     On a CPU, products with 4 to 48 rows, as in decoding, take four fifths of the time. Saving needs `savable`.
-
-    >>> linear = nn.Linear(2, 3)
-    >>> by_columns(linear)
-    >>> tuple(linear.weight.shape), linear.weight.stride()
-    ((3, 2), (1, 3))
     """
     for module in model.modules():
         if isinstance(module, nn.Linear):
@@ -108,16 +84,7 @@ def by_columns(model: nn.Module) -> None:
 
 
 def savable(model: nn.Module) -> None:
-    """Have a model's `state_dict` copy tensors that share memory or lie by columns, as safetensors needs.
-
-    >>> from safetensors.torch import load, save
-    >>> model = nn.Sequential(nn.Embedding(5, 2), nn.Linear(2, 5, bias=False))
-    >>> model[1].weight = model[0].weight
-    >>> by_columns(model)
-    >>> savable(model)
-    >>> torch.equal(load(save(model.state_dict()))["1.weight"], model[1].weight)
-    True
-    """
+    """Have a model's `state_dict` copy tensors that share memory or lie by columns, as safetensors needs."""
     model.register_state_dict_post_hook(_apart)
 
 
@@ -134,12 +101,10 @@ def _apart(module: nn.Module, state: dict[str, Any], prefix: str, metadata: Any)
 def mean(several: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
     """Return the mean of each tensor, summed in float64; integers (counters, tables) are those of the last.
 
-    Source:
-        Vaswani et al. 2017, "Attention Is All You Need", section 6.1, averages the last checkpoints so.
+    Source: Vaswani et al. 2017, "Attention Is All You Need", section 6.1, averages the last checkpoints so.
 
-    Example:
-        >>> mean([{"w": torch.tensor([1.0]), "n": torch.tensor(3)}, {"w": torch.tensor([2.0]), "n": torch.tensor(5)}])
-        {'w': tensor([1.5000]), 'n': tensor(5)}
+    >>> mean([{"w": torch.tensor([1.0]), "n": torch.tensor(3)}, {"w": torch.tensor([2.0]), "n": torch.tensor(5)}])
+    {'w': tensor([1.5000]), 'n': tensor(5)}
     """
     means = dict(several[-1])
     for name, last in means.items():

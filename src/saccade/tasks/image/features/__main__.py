@@ -4,6 +4,7 @@ python -m saccade.tasks.image.features IMAGES --encoder torchvision:resnet50 --w
 """
 
 import argparse
+import glob
 import io
 import sys
 from collections.abc import Iterator, Sequence
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given = _parser().parse_args(arguments)
         places = _places(given.images, given.output, given.size)  # before the weights, which take a while
         encoder = open_encoder(given.encoder, given.weights, given.layer)
-        for path in left_over(given.output.parent, {given.output.name}) if given.output.parent.is_dir() else ():
+        for path in left_over(given.output.parent, glob.escape(given.output.name)):
             say(f"{path} is of an extraction that was killed, unless one runs now: remove it")
         _extract(places, encoder, given.output, given.size)
         output(f"{given.output}: features of {len(places)} images")
