@@ -5,6 +5,7 @@ import pytest
 from saccade.data.cleaning import cleaned
 from saccade.data.columns import Column, label, read_columns
 from saccade.errors import ArgumentError
+from saccade.tasks.caption.data.captions import captions as captions_of
 from saccade.tasks.text.tokenizer import Characters, SpacedWords, one_line
 from saccade.tasks.translate.codec import encode_sources
 from saccade.tasks.translate.data import open_corpus as translations
@@ -42,7 +43,11 @@ def objects(path):
     return tuple(read_columns([Column("a", ("a",)), Column("b", ("b",), label)], cells, {}).values())
 
 
-@pytest.mark.parametrize("read", [pairs, folder, objects])
+def captions(path):
+    return captions_of(path.read_text().split("\t")[0]) * 2
+
+
+@pytest.mark.parametrize("read", [pairs, folder, objects, captions])
 def test_both_spellings_of_a_letter_are_one_text(tmp_path, read):
     path = tmp_path / "a.tsv"
     rows = [DECOMPOSED] if read is objects else [DECOMPOSED, "a", "b"]

@@ -106,10 +106,10 @@ def load(
     def values(row: Any, labels: Any) -> Row:
         inner = row.get(nested) if nested and isinstance(row, Mapping) else None
         row = row if inner is None else inner
-        read = columns(row, labels) if callable(columns) else read_columns(columns, row, labels)
+        cells = columns(row, labels) if callable(columns) else read_columns(columns, row, labels)
         if check is not None:
-            check(read)
-        return read
+            check(cells)
+        return cells
 
     return rows_of(
         tables,

@@ -47,9 +47,17 @@ def open_corpus(
         2000
     """
     opened = open_pictured(
-        data, BUILTIN, size, objects, names, known,
-        columns=COLUMNS, layouts=(easy_vqa, vqa, daquar), what="questions", holds=_HOLDS,
-    )  # fmt: skip
+        data,
+        BUILTIN,
+        size,
+        objects,
+        names,
+        known,
+        columns=COLUMNS,
+        layouts=(easy_vqa, vqa, daquar),
+        what="questions",
+        holds=_HOLDS,
+    )
     if opened is None:
         return Scenes(*things, seed)
     return Questions(*opened, fitted(*opened, size))

@@ -49,10 +49,17 @@ def open_corpus(
         1000
     """
     opened = open_pictured(
-        data, BUILTIN, size, objects, names, known,
+        data,
+        BUILTIN,
+        size,
+        objects,
+        names,
+        known,
         columns=[Column("caption", _NAMES, captions, what="a caption")],
-        layouts=(coco, flickr), what="captions", holds=_HOLDS,
-    )  # fmt: skip
+        layouts=(coco, flickr),
+        what="captions",
+        holds=_HOLDS,
+    )
     if opened is None:
         return Scenes(*things, seed)
     side = _SIZE if size is None else size
