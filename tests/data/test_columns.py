@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from saccade.data.columns import Column, file_name, label, label_of, read_columns, text
-from saccade.errors import ArgumentError
+from saccade.data.columns import Column, file_name, label, read_columns
 
 COLUMNS = [Column("text", ("text", "sentence")), Column("label", ("label",), label)]
 
@@ -16,14 +15,11 @@ COLUMNS = [Column("text", ("text", "sentence")), Column("label", ("label",), lab
         {"Sentence": "a", "LABEL": "yes", "id": 3},
         {"text": "a", "label": 1},
         {"text": "a", "sentence": "b", "label": "yes"},
+        {"text": "a", "label": np.int64(1)},
     ],
 )
 def test_forms_of_a_row_have_the_same_values(row):
     assert read_columns(COLUMNS, row, {"label": ["no", "yes"]}) == {"text": "a", "label": "yes"}
-
-
-def test_numbers_are_their_digits():
-    assert text(7) == label(np.int64(7)) == "7" and label(" a \n b ") == "a b"
 
 
 @pytest.mark.parametrize(
@@ -40,19 +36,14 @@ def test_numbers_are_their_digits():
         ("ab", "expected text and label, got 'ab'"),
         (3, "expected text and label, got 3"),
         (("\ud800", "a"), "surrogates not allowed"),
-        ({"text": "a", "label": -1}, "expected a label from 0 to 1, got -1"),
+        ({"text": "a", "label": -1}, "column .label.: expected a label from 0 to 1, got -1"),
+        ({"text": "a", "label": 2}, "column .label.: expected a label from 0 to 1, got 2"),
     ],
 )
 def test_a_row_that_is_none_is_one_line(row, message):
     with pytest.raises(ValueError, match=message) as error:
         read_columns(COLUMNS, row, {"label": ["no", "yes"]})
     assert "\n" not in str(error.value)
-
-
-def test_a_number_beyond_the_labels_is_named():
-    with pytest.raises(ValueError, match="expected a label from 0 to 1, got 2"):
-        label_of(["no", "yes"], 2)
-    assert issubclass(ArgumentError, ValueError)
 
 
 def test_the_name_of_a_file_keeps_its_spelling():

@@ -164,9 +164,6 @@ def test_missing_cells_are_blank_and_more_are_an_error(tmp_path):
     assert cells(table) == [["five", "x", ""]]
     with pytest.raises(ValueError, match="expected 2 columns, as the header says, got 3; put a text with such a mark"):
         list(read_table(write(tmp_path / "a.csv", "text,label\na, b,c\n"), COLUMNS).rows)
-
-
-def test_further_cells_are_ignored_on_request(tmp_path):
     path = write(tmp_path / "a.tsv", "go\tva\tCC-BY\n")
     assert cells(read_table(path, PAIR, more=True)) == [["go", "va"]]
     assert cells(read_table(write(tmp_path / "b.tsv", "go\tva\t \n"), PAIR)) == [["go", "va"]]

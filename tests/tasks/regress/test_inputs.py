@@ -88,6 +88,7 @@ def test_single_numbers_are_features_and_lists_are_sets():
         (b"12", ("x",), "inputs: row 1: expected a number, got bytes"),
         ([[1, 2], [1, "old"]], ("x", "y"), "inputs: row 2: expected a number, got 'old'"),
         ([[1, float("nan")]], ("x", "y"), r"inputs: row 1: expected a number, got an empty cell \(nan\)"),
+        ({"x": [1, None]}, ("x",), 'inputs: row 2, column "x": expected a number, got an empty cell'),
         ({"x": [1], "z": [2]}, ("x", "y"), "inputs: row 1: expected columns x, y, got x, z: without y"),
         ({"x": [1], "y": [2, 3]}, ("x", "y"), "inputs: expected columns of as many cells each, got 1 of x, 2 of y"),
         ([{"x": 1}], (), "inputs: row 1: expected the numbers of a set, got columns by their names; pass a list"),

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from saccade.data.columns import CellError
 from saccade.data.dataset import counted, inventory
 from saccade.errors import ArgumentError
 from saccade.tasks.regress.data.cells import exact, flat
-from saccade.tasks.regress.data.rows import named_numbers
+from saccade.tasks.regress.data.rows import column_numbers
 
 __all__ = ["MOST", "Question", "lines_of", "read_numbers"]
 
@@ -81,6 +82,8 @@ def lines_of(inputs: Any, features: Sequence[str]) -> Iterator[str]:
             continue
         try:
             yield exact(_by_name(row, features) if isinstance(row, Mapping) else _of_row(row, features))
+        except CellError as error:
+            raise ArgumentError(f"inputs: row {number}, {error}") from None
         except ValueError as error:
             raise ArgumentError(f"inputs: row {number}: {error}") from None
 
@@ -99,9 +102,8 @@ def _of_row(row: Any, features: Sequence[str]) -> list[float]:
 def _by_name(row: Mapping[Any, Any], features: Sequence[str]) -> list[float]:
     if not features:
         raise ValueError("expected the numbers of a set, got columns by their names; pass a list of numbers")
-    cells = [(str(name), value) for name, value in row.items()]
-    used = [(name, flat(value)) for name, value in cells if name in features or not np.isscalar(value)]
-    numbers = dict(pair for name, values in used for pair in named_numbers(name, values))
+    used = {str(name): cell for name, cell in row.items() if str(name) in features or not np.isscalar(cell)}
+    numbers = dict(column_numbers(used, used))
     if missing := [name for name in features if name not in numbers]:
         raise ValueError(f"expected columns {inventory(features)}, got {inventory(row)}: without {inventory(missing)}")
     return [numbers[name] for name in features]

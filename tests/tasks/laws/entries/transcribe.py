@@ -12,7 +12,7 @@ ENTRY = Entry(
     columns=("audio", "text"),
     by_hand=lambda predictions, labels: 1 - word_errors(predictions, labels),
     small=(
-        (tones, "HELD_OUT", HELD_OUT),
+        (tones.Tones, "held_out", HELD_OUT),
         (tones, "LONGEST", 3),
         (codec, "_ENDLESS", LEARNED_FROM),
         (task, "_ENDLESS", LEARNED_FROM),

@@ -2,7 +2,7 @@
 
 import difflib
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -17,7 +17,7 @@ from saccade.data.tables import INDEX
 from saccade.errors import SaccadeError
 from saccade.tasks.regress.data.cells import flat
 
-__all__ = ["Choice", "ChoiceError", "Example", "NumberTable", "Numbers", "Reader", "named_numbers", "ranges"]
+__all__ = ["Choice", "ChoiceError", "Example", "NumberTable", "Numbers", "Reader", "column_numbers", "ranges"]
 
 _MOST = 10_000_000  # rows, which take 4 GiB
 _RANGES = 4  # of a single feature
@@ -144,7 +144,8 @@ class Reader:
         cells = {str(name): cell for name, cell in named.items()}
         if not self.names:
             self._choose(tuple(cells))
-        inputs, outputs = _numbers(self._inputs(cells), cells, self.choice.sets), _numbers(self.outputs, cells)
+        inputs = column_numbers(self._inputs(cells), cells, _WAY_OUT, sets=self.choice.sets)
+        outputs = column_numbers(self.outputs, cells, _WAY_OUT)
         if not inputs or not outputs:
             what = "a set of one number or more" if self.choice.sets else "features and targets"
             raise ValueError(f"expected {what}, got none")
@@ -199,17 +200,25 @@ class Reader:
         return columns
 
 
-def named_numbers(name: str, values: Sequence[float]) -> list[tuple[str, float]]:
-    """Return the numbers of a cell by name. Several numbers are numbered.
+def column_numbers(
+    names: Iterable[str], cells: Mapping[str, Any], way_out: str = "", *, sets: bool = False
+) -> list[tuple[str, float]]:
+    """Return the numbers of columns by name. Several numbers of a cell are numbered.
 
-    >>> named_numbers("age", [3.0]), named_numbers("x", [1.0, 2.0])
-    ([('age', 3.0)], [('x1', 1.0), ('x2', 2.0)])
+    Args:
+        names: of the columns.
+        cells: of a row.
+        way_out: the end of an error of a cell.
+        sets: whether cells may be empty, or texts of several numbers.
+
+    Raises:
+        ValueError: if a column is missing.
+        CellError: if a cell has no finite numbers.
+
+    Example:
+        >>> column_numbers(["age", "x"], {"age": 3, "x": [1, 2], "city": "Bonn"})
+        [('age', 3.0), ('x1', 1.0), ('x2', 2.0)]
     """
-    return [(name if len(values) == 1 else f"{name}{number}", value) for number, value in enumerate(values, 1)]
-
-
-def _numbers(names: Sequence[str], cells: Mapping[str, Any], sets: bool = False) -> list[tuple[str, float]]:
-    """The numbers of columns by name. An empty cell of a set has none, and a text of a set may have several."""
     numbers = list[tuple[str, float]]()
     for name in names:
         if name not in cells:
@@ -218,9 +227,10 @@ def _numbers(names: Sequence[str], cells: Mapping[str, Any], sets: bool = False)
         if sets:
             cell = [] if is_empty(cell) else cell.split() if isinstance(cell, str) else cell
         try:
-            numbers += named_numbers(name, flat(cell, _WAY_OUT))
+            values = flat(cell, way_out)
         except ValueError as error:
             raise CellError(name, error) from None
+        numbers += [(name if len(values) == 1 else f"{name}{n}", value) for n, value in enumerate(values, 1)]
     return numbers
 
 
