@@ -238,9 +238,7 @@ def _resized(utterance: Utterance, size: int) -> Utterance:
 def _signals(rate: int | None, dim: int | None, options: Any) -> Signals:
     """Return features of recordings, after a check of their options."""
     if dim is None:
-        signals = Signals(rate, dim, options.mels, options.window_ms, options.hop_ms)
-        signals.check()
-        return signals
+        return Signals(rate, dim, options.mels, options.window_ms, options.hop_ms)
     for name in ("mels", "window_ms", "hop_ms"):
         if (value := getattr(options, name)) != Options.__dataclass_fields__[name].default:
             raise ArgumentError(f"{flag(name)}: expected only with recordings, as these data are features, got {value}")
