@@ -13,9 +13,9 @@ from saccade.data.layouts.speech_commands import speech_commands
 from saccade.data.layouts.speech_lists import kaldi, ljspeech
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.audio.recordings import SUFFIXES
+from saccade.tasks.audio.recordings import SUFFIXES, check_rate
 from saccade.tasks.transcribe.data.corpus import Corpus
-from saccade.tasks.transcribe.data.recordings import BLANK, RATE, Recordings, check_rate, columns
+from saccade.tasks.transcribe.data.recordings import BLANK, RATE, Recordings, columns
 from saccade.tasks.transcribe.data.strings import Digits
 from saccade.tasks.transcribe.data.tones import Tones
 

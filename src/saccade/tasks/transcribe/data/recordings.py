@@ -19,11 +19,11 @@ from saccade.data.columns import text
 from saccade.data.objects import array_of
 from saccade.data.tables import number_of
 from saccade.errors import ArgumentError
-from saccade.tasks.audio.recordings import RATES, Audio, leveled, missing_bytes, read_whole, resample
+from saccade.tasks.audio.recordings import Audio, leveled, missing_bytes, read_whole, resample
 from saccade.tasks.audio.sphinx import COEFFICIENTS, cepstra, features
 from saccade.tasks.transcribe.data.corpus import Recording
 
-__all__ = ["BLANK", "RATE", "Recordings", "check_rate", "columns"]
+__all__ = ["BLANK", "RATE", "Recordings", "columns"]
 
 RATE = 16000
 """Default sample rate, in Hz."""
@@ -138,16 +138,6 @@ class Recordings:
                     self._kept.pop(other, None)
             self._kept[path] = audio
         return audio
-
-
-def check_rate(rate: int) -> None:
-    """Reject a number that is no sample rate of sound.
-
-    Raises:
-        ArgumentError: if it is none.
-    """
-    if rate not in RATES:
-        raise ArgumentError(f"--rate: expected a sample rate from {RATES[0]} to {RATES[-1]} Hz, got {rate}")
 
 
 def _is_part(row: Row) -> bool:
