@@ -93,17 +93,11 @@ def test_silence_is_the_floor_and_is_finite():
     assert torch.equal(LogMel(8000)(torch.zeros(300)), torch.full((3, 40), math.log(1e-10)))
 
 
-def test_gradients_arrive():
-    samples = signal()[:250].requires_grad_()
-    assert torch.autograd.gradcheck(LogMel(8000, mels=3), (samples,))
-
-
 def test_gradients_arrive_after_bands_without_any():
     with torch.inference_mode():
         LogMel(8000, mels=11)(signal()[:250])
     samples = signal()[:250].requires_grad_()
-    LogMel(8000, mels=11)(samples).sum().backward()
-    assert samples.grad.isfinite().all()
+    assert torch.autograd.gradcheck(LogMel(8000, mels=11), (samples,))
 
 
 @pytest.mark.parametrize("mels", [120, 10**12])

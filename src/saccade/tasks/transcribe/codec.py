@@ -37,21 +37,13 @@ _TOKENIZERS: dict[str, Any] = {"words": SpacedWords, "characters": Characters, "
 
 @dataclass(frozen=True, eq=False)
 class Utterance:
-    """A recording as a model takes it.
+    """A recording as a model takes it."""
 
-    Args:
-        name: in messages.
-        frames: `(length, dim)`.
-        ids: tokens of its text, without begin and end. Empty for an input.
-        number: of the line, from 1 on. Two equal files have samples of their own.
-        loudness: of each frame beside the others, `(length,)`, or None after stretching.
-    """
-
-    name: str
-    frames: Tensor
-    ids: list[int]
-    number: int = 1
-    loudness: Tensor | None = None
+    name: str  # in messages
+    frames: Tensor  # `(length, dim)`
+    ids: list[int]  # tokens of its text, without begin and end; empty for an input
+    number: int = 1  # of the line, from 1 on: two equal files have samples of their own
+    loudness: Tensor | None = None  # of each frame beside the others, `(length,)`, None after stretching
 
     @property
     def size(self) -> int:
@@ -195,8 +187,8 @@ class Recordings:
         }
 
     def _utterance(self, recording: Recording) -> Utterance:
-        for note in recording.notes[:1]:
-            self._once.say("changed", f"{note}; so may others be, which is not said again")
+        if recording.notes:
+            self._once.say("changed", f"{recording.notes[0]}; so may others be, which is not said again")
         frames, loudness = self.signals.frames(recording.signal)
         return Utterance(recording.name, frames, self.target.encode(recording.text), loudness=loudness)
 
@@ -218,17 +210,11 @@ def pad(utterances: Sequence[Utterance]) -> Batch:
 
 
 def stretched(utterances: Sequence[Utterance], most: float, draws: torch.Generator) -> list[Utterance]:
-    """Return slower or faster utterances, by linear interpolation between frames.
+    """Return utterances that are slower or faster by at most a share, interpolated linearly between frames.
 
-    Args:
-        utterances: some.
-        most: the largest share by which one grows or shrinks, drawn evenly.
-        draws: generator of the shares.
-
-    Example:
-        >>> [slow] = stretched([Utterance("a", torch.rand(100, 2), [7])], 0.2, torch.Generator().manual_seed(1))
-        >>> 80 <= slow.size <= 120, slow.ids
-        (True, [7])
+    >>> [slow] = stretched([Utterance("a", torch.rand(100, 2), [7])], 0.2, torch.Generator().manual_seed(1))
+    >>> 80 <= slow.size <= 120, slow.ids
+    (True, [7])
     """
     factors = 1 + most * (2 * torch.rand(len(utterances), generator=draws) - 1)
     resized = list[Utterance]()

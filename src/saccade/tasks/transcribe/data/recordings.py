@@ -3,7 +3,6 @@
 import io
 import math
 import os
-import stat
 from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
@@ -92,7 +91,7 @@ class Recordings:
         """Return one recording of a split, with notes on changes of its signal; its group is the speaker.
 
         Raises:
-            ArgumentError: if there is no such split, or no such index in it, or the file is no audio.
+            ArgumentError: if there is no such recording, or its file is no audio.
         """
         row, name, notes = self.rows.row(split, index), f"{split} {index}", tuple[str, ...]()
         sound = row["audio"]
@@ -158,11 +157,11 @@ def _part(samples: Tensor, row: Row, rate: int, where: str) -> Tensor:
 
 def _twice(rows: Rows[Row]) -> str:
     """A note on recordings that are in two splits, "" if there is none."""
-    files = {
-        split: {os.path.normpath(row["audio"]) for row in part if isinstance(row["audio"], Path)}
-        for split, part in rows.splits.items()
-    }
-    both = sum(count > 1 for count in Counter(path for paths in files.values() for path in paths).values())
+    files = [
+        {os.path.normpath(row["audio"]) for row in part if isinstance(row["audio"], Path)}
+        for part in rows.splits.values()
+    ]
+    both = sum(count > 1 for count in Counter(path for paths in files for path in paths).values())
     return f"{both} recordings are in more than one split" if both else ""
 
 
@@ -216,9 +215,8 @@ def _check(path: Path, where: str) -> None:
     """Reject a path that is no whole sound file."""
     if not path.exists():
         raise ArgumentError(f"{where}: expected a sound file, found none at {path}")
-    status = path.stat()
-    if not stat.S_ISREG(status.st_mode) or not status.st_size:
-        got = "an empty one" if stat.S_ISREG(status.st_mode) else "a folder or device"
+    if not path.is_file() or not path.stat().st_size:
+        got = "an empty one" if path.is_file() else "a folder or device"
         raise ArgumentError(f"{where}: expected a sound file, got {got} at {path}")
     if path.suffix.lower() == ".wav" and (lost := missing_bytes(path)):
         raise ArgumentError(f"{where}: expected a whole sound file, got {path}, cut short by {lost} bytes")
