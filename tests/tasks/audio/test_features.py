@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.features import LogMel, deltas, mel_filters, normalized
-from tiers import every
 
 # Figures of librosa 0.11.0: filters.mel(sr, n_fft, n_mels, fmin, fmax, htk=True, norm=None), summed over frequencies.
 FILTER_SUMS = {
@@ -78,8 +77,7 @@ def test_every_sample_is_in_a_frame_and_no_frame_is_empty(samples, rate, hop_ms)
     logmel = LogMel(rate, mels=4, hop_ms=hop_ms)
     frames = logmel.frames(samples)
     last = (frames - 1) * logmel.hop
-    assert last < samples <= last + logmel.window
-    assert logmel(torch.ones(samples)).shape == (frames, 4)
+    assert last < samples <= last + logmel.window and logmel(torch.ones(samples)).shape == (frames, 4)
 
 
 def test_the_last_sample_counts():
@@ -92,52 +90,21 @@ def test_the_last_sample_counts():
 
 
 def test_silence_is_the_floor_and_is_finite():
-    assert torch.equal(LogMel(8000, floor=1e-6)(torch.zeros(300)), torch.full((3, 40), math.log(1e-6)))
-
-
-def test_gradients_arrive():
-    samples = signal()[:250].requires_grad_()
-    assert torch.autograd.gradcheck(LogMel(8000, mels=3), (samples,))
+    assert torch.equal(LogMel(8000)(torch.zeros(300)), torch.full((3, 40), math.log(1e-10)))
 
 
 def test_gradients_arrive_after_bands_without_any():
     with torch.inference_mode():
         LogMel(8000, mels=11)(signal()[:250])
     samples = signal()[:250].requires_grad_()
-    LogMel(8000, mels=11)(samples).sum().backward()
-    assert samples.grad.isfinite().all()
+    assert torch.autograd.gradcheck(LogMel(8000, mels=11), (samples,))
 
 
-def test_bands_that_are_handed_out_are_a_copy():
-    before = LogMel(8000, mels=13).filters.clone()
-    LogMel(8000, mels=13).filters.zero_()
-    assert torch.equal(LogMel(8000, mels=13).filters, before)
-
-
-@every(
-    ("options", "message"),
-    [
-        ({"rate": 0}, "rate: expected a number above 0, got 0"),
-        ({"mels": -1}, "mels: expected a number above 0, got -1"),
-        ({"floor": 0.0}, "floor: expected a number above 0, got 0.0"),
-        ({"hop_ms": 0.0}, "hop_ms: expected a number above 0, got 0.0"),
-        ({"window_ms": math.nan}, "window_ms: expected a number above 0, got nan"),
-        ({"window_ms": math.inf}, "window_ms: expected a finite number above 0, got inf"),
-        ({"hop_ms": 0.01}, "hop_ms: expected a sample or more, and not more than window_ms, got 0.01 and 25.0 at 8000"),
-        ({"hop_ms": 26.0}, "hop_ms: expected a sample or more, and not more than window_ms"),
-        (
-            {"low": 300.0, "high": 200.0},
-            "low, high: expected 0 <= low < high <= 4000 Hz, half the rate, got 300 and 200",
-        ),
-        ({"high": 5000.0}, "low, high: expected 0 <= low < high <= 4000 Hz"),
-        ({"low": math.nan}, "low, high: expected 0 <= low < high <= 4000 Hz"),
-        ({"mels": 120}, "mels: expected fewer bands, as some would have no .* in 25 ms at 8000 Hz, got 120"),
-        ({"mels": 10**12}, "mels: expected fewer bands"),
-    ],
-)
-def test_what_means_nothing_is_refused(options, message):
+@pytest.mark.parametrize("mels", [120, 10**12])
+def test_bands_without_a_frequency_are_refused(mels):
+    message = f"--mels: expected fewer bands, as some would have no .* in 25 ms at 8000 Hz, got {mels}"
     with pytest.raises(ArgumentError, match=message):
-        LogMel(**{"rate": 8000, **options})
+        LogMel(8000, mels)
 
 
 @pytest.mark.parametrize("shape", [(0,), (2, 80)])
@@ -146,24 +113,12 @@ def test_a_waveform_has_one_channel_and_samples(shape):
         LogMel(8000)(torch.zeros(shape))
 
 
-def test_deltas_are_the_regression_formula():
-    features = torch.randn(9, 3, dtype=torch.float64)
-    found = deltas(features, width=3)
-    for t in range(9):
-        expected = torch.zeros(3, dtype=torch.float64)
-        for theta in (1, 2, 3):
-            expected += theta * (features[min(t + theta, 8)] - features[max(t - theta, 0)]) / 28
-        torch.testing.assert_close(found[t], expected)
-
-
-@given(st.integers(1, 6), st.integers(1, 4))
-def test_deltas_of_what_does_not_change_are_zero_however_short(frames, width):
-    assert torch.equal(deltas(torch.full((frames, 2), 3.7), width), torch.zeros(frames, 2))
-
-
-def test_deltas_need_neighbours():
-    with pytest.raises(ArgumentError, match="width: expected 1 or more, got 0"):
-        deltas(torch.zeros(3, 2), width=0)
+@given(st.integers(1, 9))
+def test_deltas_are_the_regression_formula_however_short(frames):
+    features, last = torch.sin(7.0 * torch.arange(3 * frames, dtype=torch.float64)).view(frames, 3), frames - 1
+    for t, found in enumerate(deltas(features)):
+        slopes = [theta * (features[min(t + theta, last)] - features[max(t - theta, 0)]) for theta in (1, 2)]
+        torch.testing.assert_close(found, sum(slopes) / 10)
 
 
 def test_normalized_features_have_mean_zero_and_variance_one():

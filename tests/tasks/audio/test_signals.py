@@ -50,8 +50,7 @@ def test_what_is_of_another_kind_is_refused(tmp_path):
 
 def test_features_that_cannot_be_name_their_option():
     with pytest.raises(ArgumentError, match="^--mels: expected fewer"):
-        Signals(8000, None, 900, 25, 10).check()
-    GIVEN.check()
+        Signals(8000, None, 900, 25, 10)
 
 
 def test_a_signal_is_a_file_that_reads_back_as_the_same(tmp_path):
@@ -63,7 +62,7 @@ def test_a_signal_is_a_file_that_reads_back_as_the_same(tmp_path):
     frames = features(torch.randn(20, 13, generator=torch.Generator().manual_seed(1)))
     suffix, data = GIVEN.file(frames)
     (tmp_path / f"a{suffix}").write_bytes(data)
-    assert GIVEN.frames(frames)[0] is frames and suffix == ".mfc"
+    assert GIVEN.frames(frames)[0] is frames and torch.equal(GIVEN.frames(frames)[1], frames[:, 0]) and suffix == ".mfc"
     torch.testing.assert_close(GIVEN.read(str(tmp_path / f"a{suffix}"))[0], frames, atol=1e-4, rtol=1e-4)
 
 
@@ -74,9 +73,3 @@ def test_a_tone_is_louder_than_noise_in_few_bands():
     frames, loudness = HEARD.frames(tone)
     loud = loudness > loudness.mean()
     assert loudness.shape == (len(frames),) and bool(loud[38:60].all()) and not bool(loud[:34].any() | loud[64:].any())
-
-
-def test_of_cepstra_the_first_says_how_loud_they_are():
-    cepstra = torch.randn(6, 39)
-    frames, loudness = GIVEN.frames(cepstra)
-    assert torch.equal(frames, cepstra) and torch.equal(loudness, cepstra[:, 0])

@@ -22,6 +22,8 @@ def test_going_back_by_less_than_half_a_step_is_none():
 
 def test_one_token_and_one_step_are_no_problem():
     assert alignment_metrics(torch.ones(1, 1)) == AlignmentMetrics(None, None)
+    assert str(AlignmentMetrics(0.954, 0.5)) == "monotonic 0.95, covers 0.50 of the audio"
+    assert str(AlignmentMetrics(None, None)) == "a single token"
     assert alignment_metrics(torch.ones(3, 1)) == AlignmentMetrics(1.0, 0.0)
     assert mean_metrics([AlignmentMetrics(1.0, 0.5), AlignmentMetrics(0.0, 0.0)]) == AlignmentMetrics(0.5, 0.25)
 
@@ -41,11 +43,6 @@ def test_sound_is_where_a_recording_is_louder_than_its_mean():
     loudness = torch.tensor([0.0, 0.0, 0.0, 9.0, 9.0, 9.0, 9.0, 1.0, 9.0])
     assert sounding(loudness, 2).tolist() == [False, False, True, False, True]  # the last of an odd frame
     assert not sounding(torch.zeros(5), 4).any()  # silence has no sound
-
-
-def test_they_are_said_in_a_line():
-    assert str(AlignmentMetrics(0.954, 0.5)) == "monotonic 0.95, covers 0.50 of the audio"
-    assert str(AlignmentMetrics(None, None)) == "a single token"
 
 
 @given(st.integers(1, 6), st.integers(1, 7), st.integers(0, 99))

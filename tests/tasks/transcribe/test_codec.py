@@ -33,21 +33,13 @@ def test_stretching_changes_the_time_alone():
         assert one.ids == [5] and one.name == "a"
     again = stretched([ramp] * 50, 0.2, torch.Generator().manual_seed(3))
     assert [one.size for one in again] == [one.size for one in found]
-
-
-def test_one_frame_may_be_stretched():
-    [one] = stretched([utterance(1)], 0.5, torch.Generator().manual_seed(0))
-    assert one.size >= 1 and bool((one.frames == 1).all())
+    [one], [same] = (stretched([utterance(size)], 1.0 * (size == 1), torch.Generator()) for size in (1, 7))
+    assert one.size >= 1 and bool((one.frames == 1).all()) and torch.equal(same.frames, utterance(7).frames)
 
 
 def test_utterances_are_sorted_by_frames_then_tokens():
     found = sorted([utterance(3, [4, 5]), utterance(3, [4]), utterance(2, [4, 5, 6])], key=lambda one: one.order)
     assert [(one.size, len(one.ids)) for one in found] == [(2, 3), (3, 1), (3, 2)]
-
-
-def test_without_a_share_nothing_is_stretched():
-    [same] = stretched([utterance(7)], 0.0, torch.Generator().manual_seed(1))
-    assert same.size == 7 and torch.equal(same.frames, utterance(7).frames)
 
 
 class Few:

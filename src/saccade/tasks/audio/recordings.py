@@ -25,7 +25,18 @@ from saccade.data.conversions import converted
 from saccade.data.media import read_bytes
 from saccade.errors import ArgumentError, SaccadeError, pip_install
 
-__all__ = ["RATES", "SUFFIXES", "Audio", "leveled", "missing_bytes", "read_audio", "read_whole", "resample", "wav"]
+__all__ = [
+    "RATES",
+    "SUFFIXES",
+    "Audio",
+    "check_rate",
+    "leveled",
+    "missing_bytes",
+    "read_audio",
+    "read_whole",
+    "resample",
+    "wav",
+]
 
 #: Ends of the names of sound files in a folder; a file that is named may be called anything.
 SUFFIXES = (".aif", ".aiff", ".au", ".caf", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".w64", ".wav")
@@ -52,10 +63,6 @@ class Audio:
         samples: `(samples,)`, float32 in [-1, 1].
         notes: a line for each thing that was changed (channels, sample rate, level) or is missing.
         damage: what is missing of the file, "" if nothing is.
-
-    Example:
-        >>> Audio(torch.zeros(8000), ()).samples.shape
-        torch.Size([8000])
     """
 
     samples: Tensor
@@ -104,16 +111,17 @@ def read_audio(source: Path | BinaryIO, rate: int, name: str) -> Audio:
     return Audio(samples, (*notes, *scaled), damage)
 
 
+def check_rate(rate: int) -> None:
+    """Reject a number that is no sample rate of sound."""
+    if rate not in RATES:
+        raise ArgumentError(f"--rate: expected a sample rate from {RATES[0]} to {RATES[-1]} Hz, got {rate}")
+
+
 def leveled(samples: Tensor, name: str) -> tuple[Tensor, tuple[str, ...]]:
-    """Return a waveform in [-1, 1]: one that goes beyond is scaled down as a whole, which a note says.
+    """Return a waveform in [-1, 1]: one that goes beyond is scaled down as a whole, with a note.
 
-    Args:
-        samples: `(samples,)`, finite, one or more.
-        name: what the note calls it.
-
-    Example:
-        >>> leveled(torch.tensor([0.5, -2.0]), "a.wav")
-        (tensor([ 0.2500, -1.0000]), ('a.wav: scaled down from a peak of 2 to 1',))
+    >>> leveled(torch.tensor([0.5, -2.0]), "a.wav")
+    (tensor([ 0.2500, -1.0000]), ('a.wav: scaled down from a peak of 2 to 1',))
     """
     peak = float(samples.abs().max())
     if peak <= 1:
@@ -122,16 +130,7 @@ def leveled(samples: Tensor, name: str) -> tuple[Tensor, tuple[str, ...]]:
 
 
 def read_whole(source: Path | BinaryIO, rate: int, name: str) -> Audio:
-    """Read a sound file to learn from, of which nothing may be missing.
-
-    Args:
-        source: the file, or its bytes.
-        rate: samples a second of the result, in Hz.
-        name: what messages call it.
-
-    Raises:
-        ArgumentError: as `read_audio`, and if a part of the file is missing.
-    """
+    """Read a sound file as `read_audio` does; an `ArgumentError` if a part of it is missing."""
     audio = read_audio(source, rate, name)
     if audio.damage:
         raise ArgumentError(f"{audio.damage}; copy it anew, or leave it out")

@@ -28,21 +28,14 @@ def features(static: Tensor) -> Tensor:
 
 
 def cepstra(data: bytes | memoryview, name: str) -> Tensor:
-    """Return the frames of a Sphinx feature file.
+    """Return the frames `(frames, 13)` of a Sphinx feature file.
 
     Args:
         data: how many floats there are, then the floats, frame by frame; all of 32 bits, the highest byte first.
-        name: what messages call it.
-
-    Returns:
-        `(frames, 13)`, float32.
+        name: in messages.
 
     Raises:
         ArgumentError: naming the file, if it is none.
-
-    Example:
-        >>> cepstra(np.array([13], ">i4").tobytes() + np.arange(13, dtype=">f4").tobytes(), "a.mfc").shape
-        torch.Size([1, 13])
     """
     floats = int.from_bytes(data[:4], "big", signed=True)
     if len(data) < 4 or floats < 1 or len(data) != 4 + 4 * floats or floats % COEFFICIENTS:
@@ -56,7 +49,7 @@ def cepstra(data: bytes | memoryview, name: str) -> Tensor:
 
 
 def encode(static: Tensor) -> bytes:
-    """Return the feature file of cepstra `(frames, 13)`, as `cepstra` reads it; their scale is no matter to `features`.
+    """Return the feature file of cepstra `(frames, 13)`.
 
     >>> frames = torch.randn(2, 13)
     >>> torch.equal(cepstra(encode(frames), "a.mfc"), frames)

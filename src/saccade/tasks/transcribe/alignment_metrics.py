@@ -52,8 +52,6 @@ def alignment_metrics(weights: Tensor, sound: Tensor | None = None) -> Alignment
         sound: boolean `(steps,)`, true at steps that are louder than the mean (see `sounding`).
 
     Example:
-        >>> alignment_metrics(torch.eye(4)[[0, 1, 2, 3, 0]])[:2]
-        (1.0, 1.0)
         >>> alignment_metrics(torch.eye(4)[[0, 3, 1, 2, 0]]).monotonicity
         0.6666666666666666
         >>> print(alignment_metrics(torch.eye(4)[[3, 0]], torch.tensor([True, True, False, False])))
@@ -74,15 +72,10 @@ def alignment_metrics(weights: Tensor, sound: Tensor | None = None) -> Alignment
 
 
 def sounding(loudness: Tensor, step_frames: int) -> Tensor:
-    """Return the steps at which a recording is louder than its mean, boolean `(steps,)`.
+    """Return the steps of so many frames at which a recording is louder than its mean, boolean `(steps,)`.
 
-    Args:
-        loudness: of each frame, `(length,)`.
-        step_frames: frames of a step.
-
-    Example:
-        >>> sounding(torch.tensor([0.0, 0.0, 3.0, 5.0, 0.0]), 2)
-        tensor([False,  True, False])
+    >>> sounding(torch.tensor([0.0, 0.0, 3.0, 5.0, 0.0]), 2)
+    tensor([False,  True, False])
     """
     means = torch.stack([part.mean() for part in loudness.double().split(step_frames)])
     return means > loudness.double().mean()

@@ -1,6 +1,6 @@
 """Recordings as frames and token ids: a tokenizer that is learned and saved, features, and batches."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +28,7 @@ from saccade.train.options import flag, select
 from saccade.train.randomness import generator
 from saccade.train.task import Example
 
-__all__ = ["Recordings", "Utterance", "pad", "padded", "stretched"]
+__all__ = ["Recordings", "Utterance", "pad", "stretched"]
 
 _ENDLESS, _FILES = 2000, 100_000  # texts to learn from: of an endless split, and spread over others
 _FASTEST = 0.04  # seconds of a token in the fastest speech, characters included
@@ -37,21 +37,13 @@ _TOKENIZERS: dict[str, Any] = {"words": SpacedWords, "characters": Characters, "
 
 @dataclass(frozen=True, eq=False)
 class Utterance:
-    """A recording as a model takes it.
+    """A recording as a model takes it."""
 
-    Args:
-        name: in messages.
-        frames: `(length, dim)`.
-        ids: tokens of its text, without begin and end. Empty for an input.
-        number: of the line, from 1 on. Two equal files have samples of their own.
-        loudness: of each frame beside the others, `(length,)`, or None after stretching.
-    """
-
-    name: str
-    frames: Tensor
-    ids: list[int]
-    number: int = 1
-    loudness: Tensor | None = None
+    name: str  # in messages
+    frames: Tensor  # `(length, dim)`
+    ids: list[int]  # tokens of its text, without begin and end; empty for an input
+    number: int = 1  # of the line, from 1 on: two equal files have samples of their own
+    loudness: Tensor | None = None  # of each frame beside the others, `(length,)`, None after stretching
 
     @property
     def size(self) -> int:
@@ -100,11 +92,19 @@ class Recordings:
         if not fitting:
             expected = f"each training text has more than {options.max_length} tokens; raise it"
             raise ArgumentError(f"--max-length: {expected}")
-        left_out = len(lengths) - len(fitting)
-        long = f"{left_out} of {len(lengths)} training texts looked at have more than {options.max_length} tokens"
-        notes = [f"{long}, and such are left out (--max-length)" if left_out else "", *_unknown(data, target, texts)]
+        notes = list[str]()
+        if left_out := len(lengths) - len(fitting):
+            long = f"{left_out} of {len(lengths)} training texts looked at have more than {options.max_length} tokens"
+            notes.append(f"{long}, and such are left out (--max-length)")
+        if rare := _unknown(texts, target):
+            why = "are not among the most frequent (--vocabulary-size), and cannot be written"
+            notes.append(f"{inventory(sorted(rare))} {why}")
+        for split in ("validation", "test"):
+            held_out = [data.text(split, index) for index in range(data.size(split) or 0)]
+            if never := sorted(_unknown(held_out, target) - rare):
+                notes.append(f"{split} has {inventory(never)}, which training has not: they cannot be written")
         codec = cls(target, max(1, *fitting), _signals(data.rate, data.dim, options), options)
-        return codec, ("; ".join(filter(None, notes)),)
+        return codec, ("; ".join(notes),)
 
     def save(self, folder: Path) -> None:
         """Write tokenizer.json."""
@@ -143,7 +143,8 @@ class Recordings:
 
     def inputs(self, samples: Sequence[Utterance]) -> Padded:
         """Return padded frames."""
-        return padded(samples)
+        frames: Padded = pad(samples).source
+        return frames
 
     def size(self, sample: Utterance) -> int:
         """Return the number of frames."""
@@ -186,20 +187,14 @@ class Recordings:
         }
 
     def _utterance(self, recording: Recording) -> Utterance:
-        for note in recording.notes[:1]:
-            self._once.say("changed", f"{note}; so may others be, which is not said again")
+        if recording.notes:
+            self._once.say("changed", f"{recording.notes[0]}; so may others be, which is not said again")
         frames, loudness = self.signals.frames(recording.signal)
         return Utterance(recording.name, frames, self.target.encode(recording.text), loudness=loudness)
 
     @cached_property
     def _once(self) -> Once:
         return Once()
-
-
-def padded(utterances: Sequence[Utterance]) -> Padded:
-    """Return padded frames of utterances."""
-    lengths = torch.tensor([utterance.size for utterance in utterances])
-    return Padded(pad_sequence([utterance.frames for utterance in utterances], batch_first=True), lengths)
 
 
 def pad(utterances: Sequence[Utterance]) -> Batch:
@@ -209,59 +204,43 @@ def pad(utterances: Sequence[Utterance]) -> Batch:
     tensor([[1, 7, 8, 2],
             [1, 9, 2, 0]])
     """
-    return Batch(padded(utterances), target_ids([utterance.ids for utterance in utterances]))
+    lengths = torch.tensor([utterance.size for utterance in utterances])
+    frames = pad_sequence([utterance.frames for utterance in utterances], batch_first=True)
+    return Batch(Padded(frames, lengths), target_ids([utterance.ids for utterance in utterances]))
 
 
 def stretched(utterances: Sequence[Utterance], most: float, draws: torch.Generator) -> list[Utterance]:
-    """Return slower or faster utterances, by linear interpolation between frames.
+    """Return utterances that are slower or faster by at most a share, interpolated linearly between frames.
 
-    Args:
-        utterances: some.
-        most: the largest share by which one grows or shrinks, drawn evenly.
-        draws: generator of the shares.
-
-    Example:
-        >>> [slow] = stretched([Utterance("a", torch.rand(100, 2), [7])], 0.2, torch.Generator().manual_seed(1))
-        >>> 80 <= slow.size <= 120, slow.ids
-        (True, [7])
+    >>> [slow] = stretched([Utterance("a", torch.rand(100, 2), [7])], 0.2, torch.Generator().manual_seed(1))
+    >>> 80 <= slow.size <= 120, slow.ids
+    (True, [7])
     """
     factors = 1 + most * (2 * torch.rand(len(utterances), generator=draws) - 1)
-    pairs = zip(utterances, factors.tolist(), strict=True)
-    return [_resized(utterance, max(1, round(utterance.size * factor))) for utterance, factor in pairs]
-
-
-def _resized(utterance: Utterance, size: int) -> Utterance:
-    frames = F.interpolate(utterance.frames.T[None], size=size, mode="linear", align_corners=False)[0].T
-    return replace(utterance, frames=frames, loudness=None)
+    resized = list[Utterance]()
+    for utterance, factor in zip(utterances, factors.tolist(), strict=True):
+        size = max(1, round(utterance.size * factor))
+        frames = F.interpolate(utterance.frames.T[None], size=size, mode="linear", align_corners=False)[0].T
+        resized.append(replace(utterance, frames=frames, loudness=None))
+    return resized
 
 
 def _signals(rate: int | None, dim: int | None, options: Any) -> Signals:
     """Return features of recordings, after a check of their options."""
     if dim is None:
-        signals = Signals(rate, dim, options.mels, options.window_ms, options.hop_ms)
-        signals.check()
-        return signals
+        return Signals(rate, dim, options.mels, options.window_ms, options.hop_ms)
     for name in ("mels", "window_ms", "hop_ms"):
         if (value := getattr(options, name)) != Options.__dataclass_fields__[name].default:
             raise ArgumentError(f"{flag(name)}: expected only with recordings, as these data are features, got {value}")
     return Signals(rate, dim)
 
 
-def _unknown(data: Corpus, target: Tokenizer, training: Sequence[str]) -> Iterator[str]:
-    """Notes on tokens that cannot be written, of the training split and of others."""
-    cut = _unknown_pieces(training, target)
-    if cut:
-        yield f"{inventory(cut)} are not among the most frequent (--vocabulary-size), and cannot be written"
-    for split in ("validation", "test"):
-        texts = [data.text(split, index) for index in range(data.size(split) or 0)]
-        never = [piece for piece in _unknown_pieces(texts, target) if piece not in set(cut)]
-        if never:
-            yield f"{split} has {inventory(never)}, which training has not: they cannot be written"
-
-
-def _unknown_pieces(texts: Sequence[str], target: Tokenizer) -> list[str]:
-    unknown = set[str]()
-    for text, ids in zip(texts, target.encode_batch(texts), strict=True):
-        if UNKNOWN in ids:
-            unknown |= {piece for piece, number in zip(target.pieces(text), ids, strict=True) if number == UNKNOWN}
-    return sorted(unknown)
+def _unknown(texts: Sequence[str], target: Tokenizer) -> set[str]:
+    """Return tokens of texts that cannot be written."""
+    return {
+        piece
+        for text, ids in zip(texts, target.encode_batch(texts), strict=True)
+        if UNKNOWN in ids
+        for piece, number in zip(target.pieces(text), ids, strict=True)
+        if number == UNKNOWN
+    }

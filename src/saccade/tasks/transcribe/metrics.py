@@ -2,25 +2,19 @@
 
 from collections.abc import Sequence
 
-from saccade.tasks.generate.baselines import most_frequent
 from saccade.tasks.groups import by_group
-from saccade.train.task import Baseline, Metric
+from saccade.train.task import Metric
 
-__all__ = ["HEADLINE", "baseline", "character_errors", "measured", "word_errors"]
+__all__ = ["HEADLINE", "character_errors", "measured", "word_errors"]
 
 HEADLINE = "word_accuracy"
 
 
 def word_errors(outputs: Sequence[str], references: Sequence[str]) -> float:
-    r"""Return the word error rate, (substitutions + deletions + insertions) / words of the references, by jiwer.
+    """Return the word error rate, (substitutions + deletions + insertions) / words of the references, by jiwer.
 
-    Args:
-        outputs: of the model.
-        references: one for each output, not all of them blank.
-
-    Example:
-        >>> word_errors(["one two", "three"], ["one too", "three"])
-        0.3333333333333333
+    >>> word_errors(["one two", "three"], ["one too", "three"])
+    0.3333333333333333
     """
     import jiwer
 
@@ -49,22 +43,3 @@ def measured(
     errors = word_errors(outputs, references)
     metrics: dict[str, Metric] = {HEADLINE: 1 - errors, "wer": errors, "cer": character_errors(outputs, references)}
     return metrics, {"wer": by_group(word_errors, outputs, references, groups)} if any(groups) else {}
-
-
-def baseline(train: Sequence[str], references: Sequence[str]) -> Baseline:
-    """Measure the most frequent text as a baseline.
-
-    Args:
-        train: training texts. Ties are broken by the alphabet.
-        references: of the split.
-
-    Example:
-        >>> baseline(["no", "yes", "yes"], ["yes", "no", "well yes", "no"]).about
-        "always 'yes'"
-    """
-
-    def measure(text: str) -> dict[str, Metric]:
-        errors = word_errors([text] * len(references), references)
-        return {HEADLINE: 1 - errors, "wer": errors}
-
-    return most_frequent(train, measure)

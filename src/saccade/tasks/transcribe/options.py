@@ -6,7 +6,7 @@ from typing import Any, Literal
 from saccade._definitions.checks import in_ranges
 from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
-from saccade.tasks.audio.recordings import RATES
+from saccade.tasks.audio.recordings import check_rate
 from saccade.tasks.generate import options as generate
 from saccade.tasks.generate.request import EvalRequest as GenerateEvalRequest
 from saccade.tasks.generate.request import Request as GenerateRequest
@@ -51,6 +51,7 @@ _RANGES = (
     ("window_ms", 1, 1000),
     ("max_seconds", 0.01, 100_000),
 )
+_BYTES = 260  # and 4 special ids
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,8 +102,8 @@ class Options(SplitOptions, generate.Options):
         generate.Options.__post_init__(self)
         SplitOptions.__post_init__(self)
         in_ranges(self, _RANGES)
-        if self.rate is not None and self.rate not in RATES:
-            raise ArgumentError(f"--rate: expected a sample rate from {RATES[0]} to {RATES[-1]} Hz, got {self.rate}")
+        if self.rate is not None:
+            check_rate(self.rate)
         if self.hop_ms > self.window_ms:
             raise ArgumentError(f"--hop-ms: expected at most {self.window_ms}, the --window-ms, got {self.hop_ms}")
         if self.tokenizer == "bpe" and self.vocabulary_size < _BYTES:
@@ -113,15 +114,8 @@ class Options(SplitOptions, generate.Options):
         check_rescoring(self.ctc_rescoring, self.beam_size)
 
 
-_BYTES = 260  # and 4 special ids
-
-
 def check_rescoring(share: float, beam_size: int) -> None:
-    """Reject a share of CTC in the ranking that is none, or of a search that keeps one output.
-
-    Raises:
-        ArgumentError: for such a share.
-    """
+    """Reject a share of CTC in the ranking that is none, or of a search that keeps one output."""
     if not 0 <= share <= 1:
         raise ArgumentError(f"--ctc-rescoring: expected a share from 0 to 1, got {share}")
     if share and beam_size == 1:

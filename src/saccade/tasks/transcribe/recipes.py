@@ -26,18 +26,11 @@ _SMALL: dict[str, Any] = {
 
 
 class Heard(NamedTuple):
-    """Measures of a corpus.
-
-    >>> Heard(100, 0.5, 1).recordings
-    100
-    """
+    """Measures of a corpus: training recordings, or None if they are endless, and medians of seconds and of words."""
 
     recordings: int | None
-    """Training recordings, or None of an endless split."""
     seconds: float
-    """Of the median recording."""
     words: float
-    """Of the median text."""
 
 
 def hear(corpus: Corpus) -> Heard:
@@ -66,8 +59,10 @@ def suited(heard: Heard, usual: Mapping[str, Any]) -> tuple[dict[str, Any], str]
     minutes = heard.recordings * heard.seconds / 60
     if not single and minutes >= _FEW_MINUTES:
         return dict(usual), ""
-    steps = _steps(heard.recordings, single)
-    options = {**usual, **_NARROW, **({} if single else _SMALL), **_schedule(steps)}
+    steps = 2000 if not single or 1000 <= heard.recordings < 10_000 else 1000 if heard.recordings < 1000 else 5000
+    schedule = {"warmup_steps": steps // 10, "schedule_steps": steps, "max_steps": steps}
+    often = {"checkpoint_steps": steps // 10, "validation_steps": steps // 5}
+    options = {**usual, **_NARROW, **({} if single else _SMALL), **schedule, **often}
     amount = "a word each" if single else f"{minutes:.0f} minutes of speech"
     kind = ("few words" if heard.recordings < 1000 else "words") if single else "little speech"
     about = f"{heard.recordings:,} recordings of {heard.seconds:.1f} s in the median, {amount}"
@@ -83,14 +78,3 @@ def smaller(options: Mapping[str, Any]) -> tuple[dict[str, Any], str] | None:
         return None
     how = f"{_SMALL['hidden_dim']} features, {_SMALL['layers']} layers"
     return {**options, **_SMALL}, f"a smaller listener has smaller steps ({how})"
-
-
-def _steps(count: int, single: bool) -> int:
-    if single:
-        return 1000 if count < 1000 else 2000 if count < 10_000 else 5000
-    return 2000
-
-
-def _schedule(steps: int) -> dict[str, Any]:
-    often = {"checkpoint_steps": steps // 10, "validation_steps": steps // 5}
-    return {"warmup_steps": steps // 10, "schedule_steps": steps, "max_steps": steps, **often}

@@ -11,6 +11,7 @@ from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import Cache, Sampler
 from saccade.tasks.generate import Ensemble, Hypotheses
+from saccade.tasks.generate.baselines import most_frequent
 from saccade.tasks.generate.batch import Batch
 from saccade.tasks.generate.generate import Output, Search, best_texts
 from saccade.tasks.generate.predictor import Block, Generates, evaluate, shortest
@@ -20,11 +21,11 @@ from saccade.tasks.transcribe.alignment_metrics import AlignmentMetrics, alignme
 from saccade.tasks.transcribe.codec import Recordings, Utterance
 from saccade.tasks.transcribe.data import BUILTIN, open_corpus
 from saccade.tasks.transcribe.data.corpus import Corpus
-from saccade.tasks.transcribe.metrics import HEADLINE, baseline, measured
+from saccade.tasks.transcribe.metrics import HEADLINE, measured, word_errors
 from saccade.tasks.transcribe.options import RECIPES, REQUESTS, Options, Request, check_rescoring
 from saccade.tasks.transcribe.recipes import hear, smaller, suited
 from saccade.tasks.transcribe.transcription import Times, Transcription, alignments_of, moved, ranked_by_ctc
-from saccade.train.task import Baseline, Evaluation, Form, Loss, Suited, Unreadable
+from saccade.train.task import Baseline, Evaluation, Form, Loss, Metric, Suited, Unreadable
 
 __all__ = ["TRANSCRIBE", "Transcribes"]
 
@@ -70,7 +71,12 @@ class Transcribes(Generates):
         size = data.size("train")
         learned = range(_ENDLESS) if size is None else spread(size, _LEARNED)
         references = [data.text(split, index) for index in range(data.size(split) or 0)]
-        return {"majority": baseline([data.text("train", index) for index in learned], references)}
+
+        def measure(text: str) -> dict[str, Metric]:
+            errors = word_errors([text] * len(references), references)
+            return {HEADLINE: 1 - errors, "wer": errors}
+
+        return {"majority": most_frequent((data.text("train", index) for index in learned), measure)}
 
     def check_request(self, model: nn.Module, request: Request) -> None:
         """Reject a ranking by CTC of samples, of an ensemble, of one output, or of a run that did not learn it."""

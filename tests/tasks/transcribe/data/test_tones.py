@@ -45,7 +45,7 @@ def test_an_utterance_is_a_function_of_its_split_and_index():
     assert all(one.signal.shape != first.signal.shape or not torch.equal(one.signal, first.signal) for one in others)
 
 
-def test_all_digits_and_lengths_stay_within_bounds():
+def test_all_digits_and_lengths_stay_within_bounds(monkeypatch):
     found = [TONES.example("test", index) for index in range(500)]
     assert {len(one.text.split()) for one in found} == {1, 2, 3, 4, 5, 6}
     assert set("".join(one.text for one in found)) == set("0123456789 ")
@@ -54,22 +54,8 @@ def test_all_digits_and_lengths_stay_within_bounds():
     for one in found:
         parts = 2 * len(one.text.split()) + 1
         assert one.signal.dtype == torch.float32 and 479 * parts <= len(one.signal) <= 1121 * parts
-
-
-def test_what_is_too_loud_stays_within_bounds(monkeypatch):
     monkeypatch.setattr(tones, "LEVELS", (-1.0, 0.0))
     assert TONES.example("test", 0).signal.abs().max() == 1
-
-
-def test_what_there_is_not_is_refused():
-    assert [TONES.size(split) for split in ("train", "validation", "test")] == [None, 500, 500]
-    assert (TONES.rate, TONES.dim, TONES.note) == (8000, None, "")
-    with pytest.raises(ArgumentError, match="index: expected 0 <= index < 500 in test, got 500"):
-        TONES.example("test", 500)
-    with pytest.raises(ArgumentError, match="index: expected 0 <= index in train, got -1"):
-        TONES.example("train", -1)
-    with pytest.raises(ArgumentError, match="split: expected one of train, validation, test, got 'tset'"):
-        TONES.example("tset", 0)
 
 
 @every("language", DIGITS)
@@ -83,12 +69,9 @@ def test_digits_are_said_in_the_words_of_a_language(language):
     assert TONES.fingerprint in own.fingerprint and own.fingerprint != TONES.fingerprint
 
 
-def test_another_language_is_refused():
-    with pytest.raises(ArgumentError, match="--language: expected one of ar, cs, de, .*, got eo"):
-        Tones("eo")
-
-
 def test_a_text_is_known_without_its_sound(monkeypatch):
     wanted = [TONES.example(split, index).text for split in ("train", "test") for index in range(5)]
     monkeypatch.setattr(tones, "_part", None)
     assert [TONES.text(split, index) for split in ("train", "test") for index in range(5)] == wanted
+    with pytest.raises(ArgumentError, match="index: expected 0 <= index < 500 in test, got 500"):
+        TONES.text("test", 500)

@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from saccade.data import OBJECTS, Row, load
+from saccade.data import OBJECTS, load
 from saccade.data.dataset import no_such_data
 from saccade.data.layouts.an4 import an4
 from saccade.data.layouts.fsdd import fsdd
@@ -13,9 +13,9 @@ from saccade.data.layouts.speech_commands import speech_commands
 from saccade.data.layouts.speech_lists import kaldi, ljspeech
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.audio.recordings import SUFFIXES
+from saccade.tasks.audio.recordings import SUFFIXES, check_rate
 from saccade.tasks.transcribe.data.corpus import Corpus
-from saccade.tasks.transcribe.data.recordings import BLANK, RATE, Recordings, check_rate, columns
+from saccade.tasks.transcribe.data.recordings import BLANK, RATE, Recordings, columns
 from saccade.tasks.transcribe.data.strings import Digits
 from saccade.tasks.transcribe.data.tones import Tones
 
@@ -56,18 +56,8 @@ def open_corpus(
         names.refuse(data)
         return _checked(Tones(language), data, rate)
     check_rate(own)
-    read = partial(
-        load,
-        data,
-        columns(own, None if data == OBJECTS else path if path.is_dir() else path.parent),
-        names,
-        objects,
-        blank=BLANK,
-        what="recordings",
-        key=_key,
-        ends=_ENDS,
-        whole=("manifest", "validated"),
-    )
+    cells = columns(own, None if data == OBJECTS else path if path.is_dir() else path.parent)
+    read = partial(load, data, cells, names, objects, key=lambda row: row["listed"] or row["audio"], **_HOW)
     rows = read()
     for layout, corpus in ((fsdd, Digits.of), (an4, partial(Recordings, rate=None))):
         if rows is None and (published := read(layouts=[layout])):
@@ -79,17 +69,17 @@ def open_corpus(
     return Recordings(rows, own)
 
 
-_ENDS = tuple(f"{stem}{end}" for end in (".csv", ".tsv", ".jsonl", ".json") for stem in ("", "_manifest"))
+_HOW: dict[str, Any] = {
+    "blank": BLANK,
+    "what": "recordings",
+    "ends": [f"{stem}{end}" for end in (".csv", ".tsv", ".jsonl", ".json") for stem in ("", "_manifest")],
+    "whole": ("manifest", "validated"),
+}
 _LAYOUTS = (librispeech, ljspeech, kaldi, partial(speech_commands, suffixes=SUFFIXES))
 _HOLDS = (
     "manifest.csv (.tsv, .jsonl, .json, .parquet), or the same called train, validation and test, a folder of "
     "recordings for each word, recordings/ as FSDD has it, or etc/an4_train.fileids as AN4"
 )
-
-
-def _key(row: Row) -> Any:
-    """The listed path of a recording; a recording without a path itself."""
-    return row["listed"] or row["audio"]
 
 
 def _checked(corpus: Corpus, data: str, rate: int | None) -> Corpus:

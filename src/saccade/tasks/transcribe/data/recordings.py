@@ -3,7 +3,6 @@
 import io
 import math
 import os
-import stat
 from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
@@ -19,11 +18,11 @@ from saccade.data.columns import FILL, text
 from saccade.data.objects import array_of
 from saccade.data.tables import number_of
 from saccade.errors import ArgumentError
-from saccade.tasks.audio.recordings import RATES, Audio, leveled, missing_bytes, read_whole, resample
+from saccade.tasks.audio.recordings import Audio, leveled, missing_bytes, read_whole, resample
 from saccade.tasks.audio.sphinx import COEFFICIENTS, cepstra, features
 from saccade.tasks.transcribe.data.corpus import Recording
 
-__all__ = ["BLANK", "RATE", "Recordings", "check_rate", "columns"]
+__all__ = ["BLANK", "RATE", "Recordings", "columns"]
 
 RATE = 16000
 """Default sample rate, in Hz."""
@@ -92,7 +91,7 @@ class Recordings:
         """Return one recording of a split, with notes on changes of its signal; its group is the speaker.
 
         Raises:
-            ArgumentError: if there is no such split, or no such index in it, or the file is no audio.
+            ArgumentError: if there is no such recording, or its file is no audio.
         """
         row, name, notes = self.rows.row(split, index), f"{split} {index}", tuple[str, ...]()
         sound = row["audio"]
@@ -140,16 +139,6 @@ class Recordings:
         return audio
 
 
-def check_rate(rate: int) -> None:
-    """Reject a number that is no sample rate of sound.
-
-    Raises:
-        ArgumentError: if it is none.
-    """
-    if rate not in RATES:
-        raise ArgumentError(f"--rate: expected a sample rate from {RATES[0]} to {RATES[-1]} Hz, got {rate}")
-
-
 def _is_part(row: Row) -> bool:
     return bool(row["offset"]) or row["duration"] is not None
 
@@ -168,11 +157,11 @@ def _part(samples: Tensor, row: Row, rate: int, where: str) -> Tensor:
 
 def _twice(rows: Rows[Row]) -> str:
     """A note on recordings that are in two splits, "" if there is none."""
-    files = {
-        split: {os.path.normpath(row["audio"]) for row in part if isinstance(row["audio"], Path)}
-        for split, part in rows.splits.items()
-    }
-    both = sum(count > 1 for count in Counter(path for paths in files.values() for path in paths).values())
+    files = [
+        {os.path.normpath(row["audio"]) for row in part if isinstance(row["audio"], Path)}
+        for part in rows.splits.values()
+    ]
+    both = sum(count > 1 for count in Counter(path for paths in files for path in paths).values())
     return f"{both} recordings are in more than one split" if both else ""
 
 
@@ -226,9 +215,8 @@ def _check(path: Path, where: str) -> None:
     """Reject a path that is no whole sound file."""
     if not path.exists():
         raise ArgumentError(f"{where}: expected a sound file, found none at {path}")
-    status = path.stat()
-    if not stat.S_ISREG(status.st_mode) or not status.st_size:
-        got = "an empty one" if stat.S_ISREG(status.st_mode) else "a folder or device"
+    if not path.is_file() or not path.stat().st_size:
+        got = "an empty one" if path.is_file() else "a folder or device"
         raise ArgumentError(f"{where}: expected a sound file, got {got} at {path}")
     if path.suffix.lower() == ".wav" and (lost := missing_bytes(path)):
         raise ArgumentError(f"{where}: expected a whole sound file, got {path}, cut short by {lost} bytes")

@@ -21,6 +21,7 @@ __all__ = ["FREQUENCIES", "RATE", "Tones"]
 
 RATE = 8000  # Hz, as on the telephone
 LONGEST = 6  # digits in a string
+HELD_OUT = 500  # strings of validation, and of test
 LENGTHS = (0.06, 0.14)  # seconds that a key is held, and that pass between two, before the first and after the last
 LEVELS = (-30.0, -15.0)  # dB of a tone's amplitude, against the largest there is
 NOISE = (5.0, 30.0)  # dB of the keys' power above that of the noise
@@ -52,11 +53,17 @@ class Tones(Generated[Recording]):
         ('6 3', 'six trois')
     """
 
-    held_out, rate, dim = 500, RATE, None
+    rate = RATE
+    dim = None
 
     def __init__(self, language: str | None = None) -> None:
         spelled("", language)
         self.language = language
+
+    @property
+    def held_out(self) -> int:
+        """Utterances of validation, and of test."""
+        return HELD_OUT
 
     def make(self, split: str, index: int) -> Recording:
         """Draw an utterance; its group is ""."""
