@@ -8,7 +8,6 @@ import pytest
 import torch
 from PIL import Image
 
-from saccade.errors import ArgumentError
 from saccade.models import captioning, show_attend_and_tell
 from saccade.models.image_encoder import FeatureEncoder, ImageEncoder
 from saccade.models.show_and_tell import ShowAndTell
@@ -161,12 +160,6 @@ def test_word_gradients_are_drawn_of_attention_if_asked(shown, tmp_path):
     torch.testing.assert_close(answer.influence, maps_of(shown, moved, answer.shape))
     svg = next(path for path in paths if path.suffix == ".svg").read_text()
     assert "moves each word" in svg and "no attention" not in svg
-
-
-def test_attention_of_a_model_without_is_refused():
-    with pytest.raises(ArgumentError, match="--by: expected gradient of a model that does not attend, got attention"):
-        LookRequest(by="attention").check(attends=False)
-    LookRequest(by="gradient").check(attends=False)
 
 
 @pytest.mark.parametrize("shown", rest_slow([IMAGE, REGIONS]))

@@ -35,11 +35,6 @@ def folder(path, count=24):
     return path / "captions.tsv"
 
 
-def test_a_batch_is_not_sorted_by_length():
-    image = torch.zeros(1, 2, 2, dtype=torch.uint8)
-    assert {Encoded(image, [4] * length).order for length in (1, 5, 9)} == {0}
-
-
 def test_images_are_mirrored_and_shifted_and_features_are_not():
     image = torch.arange(16, dtype=torch.uint8).view(1, 4, 4)
     found = [Encoded(image, [4])] * 32

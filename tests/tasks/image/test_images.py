@@ -30,11 +30,6 @@ def test_each_format_is_read(form):
     assert torch.allclose(found, torch.tensor([250.0, 10.0, 10.0]), atol=6)
 
 
-def test_a_path_is_read_as_its_bytes(tmp_path):
-    (tmp_path / "x").write_bytes(plain((1, 2, 3)))
-    assert torch.equal(read_image(tmp_path / "x", "x"), read(plain((1, 2, 3))))
-
-
 @every(
     ("mode", "colour", "expected"),
     [
@@ -67,7 +62,6 @@ def clear_png(kind, bits, rows, level):
         (4, b"\x33\x33\x77\x77", 3, [255, 119]),
         (8, bytes([3] * 4 + [7] * 4), 3, [255, 7]),
         (16, b"\x12\x34" * 4 + b"\x12\x35" * 4, 0x1234, [255, 0x12]),
-        (16, b"\x00\x80" * 4 + b"\x80\x00" * 4, 0x80, [255, 0x80]),
     ],
 )
 def test_a_transparent_grey_of_any_depth_lies_over_white(bits, row, level, expected):
