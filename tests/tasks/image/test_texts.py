@@ -12,8 +12,6 @@ from saccade.tasks.answer.codec import Encoded
 from saccade.tasks.answer.data import Posed
 from saccade.tasks.answer.data.questions import Questions
 from saccade.tasks.answer.data.scenes import Scenes
-from saccade.tasks.caption.codec import Encoded as CaptionEncoded
-from saccade.tasks.caption.data import scenes as captioned
 from saccade.tasks.caption.data.captions import Captions as FileCaptions
 from saccade.tasks.caption.data.scenes import Scenes as Captions
 from saccade.tasks.image.pictures import Illustrated, Picture
@@ -166,18 +164,3 @@ def test_captions_of_an_image_are_its_own(data):
     assert len(set(names)) == count
     assert all(list(data.about("test", image)) == [image] for image in range(data.images("test")))
     assert training_texts(data, 100, 30) == list(chain(*numbers)) or data.size("train") == 6
-
-
-def test_a_captioned_scene_is_made_once_for_all_of_its_sentences(monkeypatch):
-    drawn, data = [], Captions(2, 3)
-    original = captioned.scene_at_random
-    monkeypatch.setattr(captioned, "scene_at_random", lambda *given: drawn.append(1) or original(*given))
-
-    def fits(index):
-        return bool(data.text("train", index))
-
-    def encode(indices):
-        return [CaptionEncoded(one.image, [7], one.name) for one in (data.example("train", each) for each in indices)]
-
-    found = TextsByImage(data, fits, encode, 8)._following(range(1))
-    assert len(found) == 16 * 8 and len(drawn) == 16 * 8 / 4
