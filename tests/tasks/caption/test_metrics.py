@@ -2,7 +2,7 @@
 
 import torch
 
-from saccade.tasks.caption.metrics import measured
+from saccade.tasks.caption.metrics import baseline, measured
 from saccade.tasks.image.scenes.grammar import references
 from saccade.tasks.image.scenes.judging import exact_match
 from saccade.tasks.image.scenes.scene import scene_at_random
@@ -34,3 +34,9 @@ def test_scenes_are_measured_by_the_grammar():
     assert metrics["exact_match"] == exact_match(outputs, scenes) == 0.5
     assert parts == {"exact_match": {"2": 0.5}}
     assert next(iter(metrics)) == "exact_match"
+
+
+def test_the_baseline_is_the_most_frequent_caption():
+    found = baseline(["a dog runs on grass", "a cat", "a cat"], [["a cat", "a dog"], ["a cat sleeps"]])
+    assert found.about == "always 'a cat'" and found.metrics["bleu1"]["score"] > 50
+    assert baseline(["b", "a"], [["a"]]).about == "always 'a'"

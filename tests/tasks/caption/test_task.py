@@ -16,7 +16,7 @@ from saccade.tasks.image.features.store import Features, write_store
 from saccade.tasks.image.sight import Sight
 from saccade.tasks.text.words import Words
 from saccade.train.task import options_class
-from tiers import rest_slow
+from tiers import every, rest_slow
 
 SMALL = {"widths": "4", "stem_stride": 8, "cell_dim": 6, "hidden_dim": 6, "embedding_dim": 4, "threads": 1}
 SHORT = {"max_steps": 2, "warmup_steps": 1, "schedule_steps": 4, "validation_examples": 4, "seed": 1, "device": "cpu"}
@@ -35,9 +35,10 @@ def folder(path, count=24):
     return path / "captions.tsv"
 
 
-def test_a_batch_is_not_sorted_by_length():
-    image = torch.zeros(1, 2, 2, dtype=torch.uint8)
-    assert {Encoded(image, [4] * length).order for length in (1, 5, 9)} == {0}
+@pytest.fixture
+def photos(tmp_path):
+    """The path of a table of photographs."""
+    return str(folder(tmp_path))
 
 
 def test_images_are_mirrored_and_shifted_and_features_are_not():
@@ -75,23 +76,6 @@ def test_all_sentences_of_a_scene_are_learned_together():
             assert [task.data.text("train", index) for index in task.data.about("train", scene)] == own
 
 
-def test_of_files_a_model_is_measured_by_its_own_words(tmp_path):
-    """Each word follows from those it wrote itself: not from the true ones, as in training."""
-    place, path = tmp_path / "run", str(folder(tmp_path))
-    run = runs.train("caption", data=path, model="show-and-tell", run=place, **SMALL, **SHORT)
-    assert run.task.headline == "bleu4" and {"bleu1", "cider", "rouge_l"} <= set(run.results["metrics"])
-    step, asked = run.model.step, []
-
-    def watched(token, state):
-        asked.append(token)
-        return step(token, state)
-
-    run.model.step = watched
-    run.model.forward = None  # what is given true words is not called
-    found = run.task.evaluate(run.model, "test")
-    assert found.examples == run.task.data.size("test") and asked
-
-
 @pytest.mark.parametrize("name", rest_slow(CAPTION.models))
 def test_of_scenes_every_model_writes_its_own_words(name, monkeypatch):
     kind = options_class(CAPTION, name)
@@ -106,22 +90,23 @@ def test_of_scenes_every_model_writes_its_own_words(name, monkeypatch):
     assert asked
 
 
-def test_what_built_in_scenes_alone_have_is_refused_of_files(tmp_path):
-    path = str(folder(tmp_path))
+@every(
+    ("changed", "said"),
+    [
+        ({"least": 2}, "--least: expected only with --data scenes"),
+        ({"most": 2}, "--most: expected only with --data scenes"),
+        ({"data_seed": 2}, "--data-seed: expected only with --data scenes"),
+        ({"data": "scenes", "least": 5}, "--least"),
+        ({"data": "scenes", "size": 4}, "--size"),
+        ({"size": 64, "features": "x"}, "--size: expected none with --features"),
+        ({"min_count": 1000}, "--min-count"),
+        ({"max_length": 1}, "--max-length"),
+    ],
+)
+def test_options_without_effect_or_words_are_rejected(photos, changed, said):
     kind = options_class(CAPTION, "show-and-tell")
-    for name in ("least", "most", "data_seed"):
-        with pytest.raises(ArgumentError, match=f"--{name.replace('_', '-')}: expected only with --data scenes"):
-            CAPTION.prepare(kind(data=path, model="show-and-tell", **{name: 2}))
-    with pytest.raises(ArgumentError, match="--least"):
-        kind(data="scenes", model="show-and-tell", least=5)
-    with pytest.raises(ArgumentError, match="--size"):
-        kind(data="scenes", model="show-and-tell", size=4)
-    with pytest.raises(ArgumentError, match="--size: expected none with --features"):
-        kind(data=path, model="show-and-tell", size=64, features="x")
-    with pytest.raises(ArgumentError, match="--min-count"):
-        CAPTION.prepare(kind(data=path, model="show-and-tell", min_count=1000))
-    with pytest.raises(ArgumentError, match="--max-length"):
-        CAPTION.prepare(kind(data=path, model="show-and-tell", max_length=1))
+    with pytest.raises(ArgumentError, match=said):
+        CAPTION.prepare(kind(**{"data": photos, "model": "show-and-tell", **changed}))
 
 
 @pytest.mark.parametrize(
@@ -155,20 +140,6 @@ def test_an_ensemble_sees_the_same_cells(tmp_path):
     )
     with pytest.raises(SaccadeError, match=r"8: expected --widths and --stem-stride .*, got 24 × 24 and 12 × 12"):
         runs.load(fine, ensemble=[coarse], device="cpu")
-
-
-def test_an_ensemble_writes_the_same_words(tmp_path):
-    """Else its members' probabilities are of other words."""
-    own = {"model": "show-and-tell", **SMALL, **SHORT}
-    (tmp_path / "other").mkdir()
-    path, other = folder(tmp_path), folder(tmp_path / "other")
-    other.write_text(other.read_text(encoding="utf-8").replace("picture", "photograph taken"), encoding="utf-8")
-    first, second = (
-        runs.train("caption", **{**own, "data": str(data), "run": tmp_path / name}).folder
-        for name, data in (("one", path), ("two", other))
-    )
-    with pytest.raises(SaccadeError, match=r"two: expected .*the words"):
-        runs.load(first, ensemble=[second], device="cpu")
 
 
 @pytest.mark.parametrize("regions", [False, True])

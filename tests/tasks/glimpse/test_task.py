@@ -1,9 +1,7 @@
 """The job `glimpse` through the command line: data of every kind, answers, errors, pictures."""
 
-import gzip
 import json
 import math
-import struct
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +9,7 @@ import pytest
 import torch
 from PIL import Image
 
+from image_files import mnist_of
 from saccade import runs
 from saccade.cli import main
 from saccade.errors import ArgumentError, SaccadeError
@@ -37,26 +36,14 @@ def run(folder, *words):
     return main(["train", "glimpse", *map(str, words), *LITTLE, "--schedule-steps", "201", "--run", str(folder)])
 
 
-def idx(array):
-    return gzip.compress(bytes((0, 0, 8, array.ndim)) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes())
-
-
 @pytest.fixture
 def mnist(tmp_path):
     """Files as MNIST has them, of bright squares of two sizes."""
-    folder = tmp_path / "mnist"
-    folder.mkdir()
-    for name, count in (("train", 40), ("t10k", 6)):
-        images = np.zeros((count, 10, 10), np.uint8)
-        for number in range(count):
-            images[number, 2 : 5 + number % 2 * 3, 2:8] = 100 + number
-        (folder / f"{name}-images-idx3-ubyte.gz").write_bytes(idx(images))
-        (folder / f"{name}-labels-idx1-ubyte.gz").write_bytes(idx((np.arange(count) % 2).astype(np.uint8)))
-    return folder
+    return mnist_of(tmp_path / "mnist", 40, 6, pack=True)
 
 
 def test_digits_may_be_mnist_s_and_lie_on_a_canvas_of_any_size(mnist):
-    assert open_data(options(data="digits", digits=str(mnist))).shape == (1, 10, 10)
+    assert open_data(options(data="digits", digits=str(mnist))).shape == (1, 11, 13)
     cluttered = open_data(
         options(data="cluttered", digits=str(mnist), canvas=24, distractors=3, distractor_size=2, data_seed=4)
     )
@@ -130,18 +117,6 @@ def test_more_glimpses_than_a_picture_has_room_for_are_one_line(tmp_path):
         list(answer.draw(tmp_path))
 
 
-@pytest.mark.slow
-def test_a_policy_of_cells_is_drawn_with_its_probabilities(tmp_path):
-    assert run(tmp_path / "run", "--data", "digits", "--model", "ram-grid", "--rows", "2", "--columns", "3") == 0
-    Image.new("L", (40, 30), 90).save(tmp_path / "grey.png")
-    files = runs.load(tmp_path / "run", device="cpu").draw(str(tmp_path / "grey.png"), tmp_path / "out", json=True)
-    [told] = [json.loads(path.read_text()) for path in files if path.name == "grey-policy.json"]
-    shares = torch.tensor(told["values"])
-    assert shares.shape == (2, 2, 3) and told["rows"] == ["before glimpse 2", "before glimpse 3"]
-    torch.testing.assert_close(shares.sum((1, 2)), torch.ones(2), rtol=0, atol=1e-4)
-    assert len(told["marks"]) == 2 and any(path.name == "grey-path.png" for path in files)
-
-
 def test_images_of_one_s_own_are_taken_as_folders_of_class(tmp_path):
     for label, level in (("dark", 10), ("light", 240)):
         folder = tmp_path / "data" / label
@@ -153,28 +128,6 @@ def test_images_of_one_s_own_are_taken_as_folders_of_class(tmp_path):
     assert set(found.task.codec.labels) == {"dark", "light"}
     Image.new("RGB", (300, 200)).save(tmp_path / "large.png")
     assert found.task.read(str(tmp_path / "large.png"), 1).image.shape == found.task.codec.shape  # as in training
-
-
-def test_a_patch_larger_than_the_image_sees_nothing_outside(tmp_path):
-    assert run(tmp_path / "run", "--data", "digits", "--patch", "40") == 0
-    [answer] = runs.load(tmp_path / "run", device="cpu").predict([digit_file(tmp_path)])
-    assert answer.to_json()["seen"] == 1.0
-
-
-def digit_file(folder):
-    Image.new("L", (28, 28), 90).save(folder / "digit.png")
-    return str(folder / "digit.png")
-
-
-def test_folders_that_are_no_classes_are_one_line(tmp_path, capsys):
-    one = tmp_path / "one" / "dark"
-    one.mkdir(parents=True)
-    Image.new("L", (8, 8)).save(one / "0.png")
-    for folder in (tmp_path / "one", tmp_path / "none"):
-        assert run(tmp_path / "run", "--data", folder) == 2
-        [told] = capsys.readouterr().err.strip().splitlines()
-        assert "expected" in told and str(folder) in told
-        (tmp_path / "none" / "train" / "cat").mkdir(parents=True, exist_ok=True)
 
 
 ROW = ("--data", "row", "--canvas", "60", "--longest", "2", "--model")
@@ -275,11 +228,8 @@ def test_training_ends_with_the_deviation_of_answers():
     for steps in (10, 100):  # a budget, which may grow
         plain = GLIMPSE.prepare(options(data="digits", max_steps=steps, schedule="constant"))
         assert [float(plain.batch(step).progress) for step in (0, 5, 50)] == [1.0] * 3
-
-
-def test_batches_of_several_processes_are_of_one_step():
     several = options(data="digits", schedule="cosine", schedule_steps=100, warmup_steps=1, processes=2)
-    task = GLIMPSE.prepare(several)
+    task = GLIMPSE.prepare(several)  # batches of one step are one for each process
     found = [float(task.batch(number).progress) for number in (0, 1, 100, 101, 199, 200)]
     assert found == pytest.approx([0, 0, 0.5, 0.5, 0.99, 1])
 

@@ -30,11 +30,6 @@ def test_each_format_is_read(form):
     assert torch.allclose(found, torch.tensor([250.0, 10.0, 10.0]), atol=6)
 
 
-def test_a_path_is_read_as_its_bytes(tmp_path):
-    (tmp_path / "x").write_bytes(plain((1, 2, 3)))
-    assert torch.equal(read_image(tmp_path / "x", "x"), read(plain((1, 2, 3))))
-
-
 @every(
     ("mode", "colour", "expected"),
     [
@@ -67,7 +62,6 @@ def clear_png(kind, bits, rows, level):
         (4, b"\x33\x33\x77\x77", 3, [255, 119]),
         (8, bytes([3] * 4 + [7] * 4), 3, [255, 7]),
         (16, b"\x12\x34" * 4 + b"\x12\x35" * 4, 0x1234, [255, 0x12]),
-        (16, b"\x00\x80" * 4 + b"\x80\x00" * 4, 0x80, [255, 0x80]),
     ],
 )
 def test_a_transparent_grey_of_any_depth_lies_over_white(bits, row, level, expected):
@@ -138,36 +132,28 @@ def png(width, height):
     return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(bytes(100))) + chunk(b"IEND", b"")
 
 
-@pytest.mark.parametrize("size", [(8001, 8000), (10_000, 10_000), (30_000, 30_000), (2_000_000_000, 2)])
-def test_too_many_pixels_are_refused_before_they_are_unpacked(size):
-    with pytest.raises(ArgumentError, match=r"a.png: expected an image of at most 64 million pixels, got .*; scale"):
-        read(png(*size))
-
-
-@pytest.mark.parametrize("size", [(1, 1), (1, 9), (9, 1)])
-def test_an_image_of_a_pixel_is_refused(size):
-    with pytest.raises(ArgumentError, match=r"a.png: expected an image of 2 × 2 pixels or more, got"):
-        read(plain((1, 2, 3), size))
-
-
 POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n"
 
 
-@pytest.mark.parametrize("data", [b"hello", b"\x80\x04\x95pickle", POSTSCRIPT, png(0, 0)])
-def test_what_is_no_image_is_refused(data):
-    with pytest.raises(ArgumentError, match=r"a.png: expected an? (whole )?image"):
+@every(
+    ("data", "message"),
+    [
+        (png(8001, 8000), "expected an image of at most 64 million pixels, got 8001 × 8000; scale it down"),
+        (png(30_000, 30_000), "expected an image of at most 64 million pixels, got .*; scale it down"),
+        (png(2_000_000_000, 2), "expected an image of at most 64 million pixels, got .*; scale it down"),
+        (plain((1, 2, 3), (1, 9)), "expected an image of 2 × 2 pixels or more, got 1 × 9"),
+        (b"hello", "expected an image .* got another file"),
+        (b"\x80\x04\x95pickle", "expected an image .* got another file"),
+        (POSTSCRIPT, "expected an image .* got another file"),
+        (png(0, 0), "expected an? (whole )?image"),
+        (b"", "expected an image, got an empty file"),
+        (packed(Image.new("F", (4, 4), 0.5), "TIFF"), "got floating point numbers"),
+        (packed(Image.new("I", (4, 4), 70_000), "TIFF"), "expected 8 or 16 bits a channel, got 70000 to 70000"),
+    ],
+)
+def test_files_that_are_no_images_of_ours_are_rejected(data, message):
+    with pytest.raises(ArgumentError, match=rf"^a.png: .*{message}"):
         read(data)
-
-
-def test_an_empty_file_a_folder_and_nothing_are_refused(tmp_path):
-    with pytest.raises(ArgumentError, match="a.png: expected an image, got an empty file"):
-        read(b"")
-    with pytest.raises(ArgumentError, match="got a folder"):
-        read_image(tmp_path, "b")
-    with pytest.raises(ArgumentError, match="found none"):
-        read_image(tmp_path / "none.png", "none.png")
-    with pytest.raises(ArgumentError, match="that can be read"):
-        read_image(tmp_path / ("n" * 300), "long")
 
 
 def outcome(data):
@@ -191,10 +177,3 @@ def test_damaged_files_are_refused_in_one_line(form):
         said = outcome(bytes(bent))
         assert said.startswith("a.png: expected") or said == "torch.uint8"
         assert "\n" not in said
-
-
-def test_floating_point_and_32_bits_are_refused():
-    with pytest.raises(ArgumentError, match="got floating point numbers"):
-        read(packed(Image.new("F", (4, 4), 0.5), "TIFF"))
-    with pytest.raises(ArgumentError, match="expected 8 or 16 bits a channel, got 70000 to 70000"):
-        read(packed(Image.new("I", (4, 4), 70_000), "TIFF"))

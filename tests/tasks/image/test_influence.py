@@ -1,7 +1,5 @@
 """What moves an answer: gradients of a batch, compared with those of each question alone and with differences."""
 
-from functools import partial
-
 import pytest
 import torch
 
@@ -111,17 +109,7 @@ def test_gradients_point_without_attention():
         assert pointing(blind, batch, [here, there], None, scored(blind), "aa") == []
 
 
-def test_questions_about_one_image_are_pointed_at_one_by_one():
-    model, output = made(ShowAndAnswer), LabelAnswers(tuple("abcde"))
-    posed, image = Posed("what is it?", ("a",), "what"), torch.zeros(3, 24, 32, dtype=torch.uint8)
-    asked = [Asked(image, posed, "", (Box(0, 0, 16, 24),))] * 2
-    shared = Visual(IMAGES.values[1:], about=torch.tensor([0, 0]))
-    twice = Visual(IMAGES.values[[1, 1]])
-    with torch.inference_mode():
-        batches = (Batch(images, QUESTION, torch.zeros(2, 5)) for images in (shared, twice))
-        one, other = (pointing(model, each, asked, None, partial(output.log_probs, model), "ab") for each in batches)
-    assert [each.shares[0] for each in one] == pytest.approx([each.shares[0] for each in other])
-    assert one[0].shares[0] != pytest.approx(one[1].shares[0])
+def test_an_image_of_several_questions_is_that_of_each():
     regions = Visual(torch.rand(2, 4, 7), torch.rand(2, 4, 4), torch.tensor([4, 2]), torch.tensor([1, 0, 1]))
     found = images_of(regions, [0, 1])
     assert found.lengths.tolist() == [2, 4] and torch.equal(found.values[1], regions.values[0]) and found.about is None

@@ -27,10 +27,6 @@ def asked(model, **words):
         return maps_of(model, image, ranking, LookRequest(**words))
 
 
-def test_which_networks_attend():
-    assert attends(attending()) and not attends(plain())
-
-
 def test_attention_is_drawn_in_times_of_an_even_share():
     found = asked(attending())
     assert found.by == "attention" and len(found.captions) == len(found.marks) == len(found.maps)
@@ -46,7 +42,7 @@ def test_gradients_are_at_most_1_and_of_any_network(model, by):
 
 
 def test_a_network_without_attention_shows_gradients():
-    assert asked(plain()).by == "gradient"
+    assert asked(plain()).by == "gradient" and attends(attending()) and not attends(plain())
 
 
 @pytest.mark.parametrize(

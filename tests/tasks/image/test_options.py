@@ -39,9 +39,3 @@ def test_an_option_is_given_if_not_the_tasks_default():
     VisualOptions().refuse_given(["least"], "only with --data scenes")
     with pytest.raises(ArgumentError, match="--least: expected only with --data scenes, got 1"):
         Own(least=1).refuse_given(["least"], "only with --data scenes")
-
-
-def test_features_are_opened_where_they_are_named(tmp_path):
-    assert VisualOptions().open_features() is None
-    with pytest.raises((ArgumentError, OSError)):
-        VisualOptions(features=str(tmp_path / "none")).open_features()

@@ -19,10 +19,6 @@ def test_a_place_has_what_the_heaviest_region_on_it_has():
     assert maps[0, 0, 0] == 0.3 and maps[0, 40, 0] == 0.2 and maps[0, 0, 63] == 0.5
 
 
-def test_cells_are_a_map_row_by_row():
-    assert torch.equal(maps_of(Shown("a", IMAGE), torch.arange(6.0)[None], (2, 3))[0, 1], torch.tensor([3.0, 4, 5]))
-
-
 def test_features_without_their_image_are_drawn_over_grey():
     assert REGIONS.image.unique().tolist() == [128]
     assert torch.equal(REGIONS._replace(picture=IMAGE).image, IMAGE) and torch.equal(Shown("a", IMAGE).image, IMAGE)

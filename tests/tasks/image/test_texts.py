@@ -12,8 +12,6 @@ from saccade.tasks.answer.codec import Encoded
 from saccade.tasks.answer.data import Posed
 from saccade.tasks.answer.data.questions import Questions
 from saccade.tasks.answer.data.scenes import Scenes
-from saccade.tasks.caption.codec import Encoded as CaptionEncoded
-from saccade.tasks.caption.data import scenes as captioned
 from saccade.tasks.caption.data.captions import Captions as FileCaptions
 from saccade.tasks.caption.data.scenes import Scenes as Captions
 from saccade.tasks.image.pictures import Illustrated, Picture
@@ -72,19 +70,13 @@ SHAPES = [(300,), (1,) * 40, (4,) * 25, (1, 300, 2, 5, 1, 9, 3), (2, 1)]
 
 
 @every("counts", SHAPES)
-@every("batch_size", [1, 2, 5, 32])
-def test_every_batch_has_the_questions_asked_for(counts, batch_size):
-    sampler = learned(collection(*counts), batch_size).sampler(seed=1)
-    assert {len(batch) for batch in row(sampler, range(40))} == {batch_size}
-
-
-@every("counts", SHAPES)
 @every("batch_size", [1, 3, 32])
 def test_epoch_has_every_question_that_can_be_learned_once(counts, batch_size):
     data = collection(*counts)
     whole = known(data)
     pools = -(-3 * len(whole) // (16 * batch_size))
     batches = row(learned(data, batch_size).sampler(2), range(16 * pools))
+    assert {len(batch) for batch in batches} == {batch_size}
     seen = Counter(question for batch in batches for question in batch)
     times, left = divmod(16 * pools * batch_size, len(whole))
     assert seen.keys() == set(whole) and set(seen.values()) <= {times, times + 1}
@@ -109,12 +101,6 @@ def test_questions_about_an_image_lie_together_as_far_as_they_fit():
         parts += len(set(images))
     # 15 of 17 × 40 questions are about as many images as if none were cut, and a cut adds one to a batch at most.
     assert parts <= len(steps) * (batch_size * 200 / len(known(data)) + 1) * 1.1
-
-
-def test_questions_of_one_image_are_in_batches_far_apart():
-    batches = row(learned(collection(64, *(1,) * 200), 4).sampler(5), range(48))
-    places = [step for step, batch in enumerate(batches) if any(question.startswith("0 ") for question in batch)]
-    assert 14 <= len(places) <= 32 and max(places) - min(places) > 30
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 6, 30])
@@ -178,28 +164,3 @@ def test_captions_of_an_image_are_its_own(data):
     assert len(set(names)) == count
     assert all(list(data.about("test", image)) == [image] for image in range(data.images("test")))
     assert training_texts(data, 100, 30) == list(chain(*numbers)) or data.size("train") == 6
-
-
-def test_a_captioned_scene_is_made_once_for_all_of_its_sentences(monkeypatch):
-    drawn, data = [], Captions(2, 3)
-    original = captioned.scene_at_random
-    monkeypatch.setattr(captioned, "scene_at_random", lambda *given: drawn.append(1) or original(*given))
-
-    def fits(index):
-        return bool(data.text("train", index))
-
-    def encode(indices):
-        return [CaptionEncoded(one.image, [7], one.name) for one in (data.example("train", each) for each in indices)]
-
-    found = TextsByImage(data, fits, encode, 8)._following(range(1))
-    assert len(found) == 16 * 8 and len(drawn) == 16 * 8 / 4
-
-
-def test_a_scene_is_made_once_for_all_questions_about_it(monkeypatch):
-    monkeypatch.setattr("saccade.tasks.batches._LOOKED_AT", 3)
-    data = Scenes()
-    sampler = learned(data, 10, lambda answer: True).sampler(1)
-    made, shown = counted(monkeypatch, Scenes, "describe"), counted(monkeypatch, Scenes, "example")
-    pool = [sampler.batch(step) for step in range(16)]
-    assert len(made) == len(shown) == 16 * 10 / 5
-    assert len({id(one.seen) for batch in pool for one in batch}) == 16 * 10 / 5

@@ -1,4 +1,4 @@
-"""Captions of an image, as lines, JSON and pictures, and whether attention points at the things that are named."""
+"""Captions of an image, as lines, JSON and pictures, and their pointing."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class ImageCaption(Written):
         outputs: its best captions, or samples.
         count: number of captions.
         shape: rows and columns of cells with weights, or None of regions.
-        influence: how much each cell mattered to each word of the best, `(words, rows, columns)`, in a picture of that.
+        influence: shares of cells in the gradients of each word of the best, `(words, rows, columns)`, if drawn.
     """
 
     image: Shown | Unreadable
@@ -87,16 +87,9 @@ def grid(model: Any, shown: Shown) -> tuple[int, int] | None:
 def pointing(
     predictor: Any, model: Any, images: Sequence[Shown], outputs: Sequence[Sequence[Output]], scenes: Sequence[Scene]
 ) -> Judged:
-    """Return how often the most weight lies on a thing while its colour and its shape are written.
+    """Judge whether the largest weight lies on a thing while its colour and its shape are written.
 
-    Of a model without attention the shares of each word's gradient take the place of weights, for the first 100 images.
-
-    Args:
-        predictor: of captions.
-        model: in evaluation mode.
-        images: of the scenes.
-        outputs: of each image, the best first.
-        scenes: of the images.
+    Gradients of words take the place of weights of a model without attention, for the first 100 images.
     """
     shape = grid(model, images[0])
     assert shape is not None  # scenes are images

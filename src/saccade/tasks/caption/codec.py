@@ -1,4 +1,4 @@
-"""Images with captions as tensors and token ids: words that are learned and saved, batches, and images to describe."""
+"""Images with captions as tensors and token ids."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -40,10 +40,8 @@ class Encoded(NamedTuple):
     """Of the image, which captions of it share. "": the image has no other caption."""
     size: int = 1
     """Captions count alike in a batch."""
-
     order: int = 0
-    """Not the length: images of long captions show more, and batch normalization would learn from batches of such alone
-    what it never meets again."""
+    """Not the length: images of long captions show more, which batch normalization would learn from such batches."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +74,7 @@ class Captions:
 
     @classmethod
     def fit(cls, data: Corpus, options: Any) -> tuple[Self, Iterable[str]]:
-        """Learn from the captions of the training split, and from its images.
-
-        Raises:
-            ArgumentError: if every caption is too long, or no word is frequent enough.
-        """
+        """Learn words of training captions and statistics of their images."""
         texts = [data.text("train", index) for index in training_texts(data, _FILES, _ENDLESS)]
         target = Words.learn(texts, options.vocabulary_size, options.min_count)
         if not target.words:
@@ -125,10 +119,7 @@ class Captions:
         return len(self.target.encode(data.text("train", index))) <= int(self.options.max_length)
 
     def collate(self, samples: Sequence[Encoded], step: int | None = None) -> Batch:
-        """Return a batch, with every image once, mirrored and shifted at random in a training step.
-
-        All captions of an image are of what it is mirrored and shifted to. Features stay as they are.
-        """
+        """Return a batch, with every image once. A training step mirrors and shifts images at random."""
         options = self.options
         changes = {} if step is None else {"step": step, "mirrored": options.flip, "shifted": options.shift}
         source = seen_together(samples, self.store, options.seed, **changes)

@@ -32,12 +32,6 @@ def measured(
         groups: of each output, "" if none.
         scenes: of each output, for exact matches, which are then the headline.
 
-    Returns:
-        The metrics by name, and the headline by group.
-
-    Raises:
-        ArgumentError: if there are not as many references, or an image has none.
-
     Example:
         >>> metrics, parts = measured(["a dog runs over grass"], [["A dog runs over grass.", "a dog"]], [""])
         >>> list(metrics), round(metrics["bleu4"]["score"]), parts
@@ -51,10 +45,8 @@ def measured(
         if not any(groups):
             return scores, {}
 
-        def scored(own: Sequence[str], true: References) -> float:
-            return value(bleu(own, true))
-
-        return scores, {"bleu4": by_group(scored, outputs, references, groups)}
+        parts = by_group(lambda own, true: value(bleu(own, true)), outputs, references, groups)
+        return scores, {"bleu4": parts}
     parts = by_group(exact_match, outputs, scenes, groups) if any(groups) else {}
     return {"exact_match": exact_match(outputs, scenes), **scores}, {"exact_match": parts} if parts else {}
 
@@ -62,12 +54,7 @@ def measured(
 def baseline(
     train: Sequence[str], references: Sequence[Sequence[str]], scenes: Sequence[Scene] | None = None
 ) -> Baseline:
-    """Measure the most frequent caption as a baseline.
-
-    Args:
-        train: training captions.
-        references: all captions of each image.
-        scenes: of the images, if they are scenes.
+    """Measure the most frequent training caption on images with references, and scenes if they are known.
 
     Example:
         >>> baseline(["a dog", "a cat", "a dog"], [["a dog runs"]]).about

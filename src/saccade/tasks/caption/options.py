@@ -10,7 +10,6 @@ from saccade.tasks.image.options import LookRequest, VisualOptions
 
 __all__ = ["RECIPES", "REQUESTS", "Options"]
 
-#: The models have recipes of their own beside these.
 RECIPES: dict[str, dict[str, Any]] = {
     "scenes": {"flip": False, "shift": 0, "batch_size": 96},  # about 24 scenes, of four sentences each
     "files": {"min_count": 3, "beam_size": 5, "label_smoothing": 0.1, "batch_size": 64},

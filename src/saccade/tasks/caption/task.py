@@ -10,7 +10,7 @@ from torch import nn
 from saccade.errors import ArgumentError
 from saccade.tasks.caption.answer import ImageCaption, grid, pointing
 from saccade.tasks.caption.codec import Captions
-from saccade.tasks.caption.data import BUILTIN, Captioned, Corpus, open_corpus
+from saccade.tasks.caption.data import BUILTIN, Corpus, open_corpus
 from saccade.tasks.caption.metrics import baseline, headline, measured
 from saccade.tasks.caption.options import RECIPES, REQUESTS, Options
 from saccade.tasks.generate.coverage import Request
@@ -42,20 +42,20 @@ class Describes(Generates):
     def measure(self, model: nn.Module, blocks: Iterable[Block], size: int) -> Evaluation:
         """Return overlaps with the references, or exact matches of scenes and whether attention points at things."""
         texts, references, groups, words, seconds = list[str](), list[Sequence[str]](), list[str](), 0, 0.0
-        scenes = list[tuple[Captioned, Sequence[Output]]]()
+        scenes, images, drawn = list[Any](), list[Shown](), list[Sequence[Output]]()
         for block in blocks:
             texts += best_texts(block.outputs)
             references += [example.references for example in block.examples]
             groups += [example.group for example in block.examples]
             words += sum(1 + len(outputs[0].ids) if outputs else 1 for outputs in block.outputs)
             seconds += block.seconds
-            pairs = zip(block.examples, block.outputs, strict=True)
-            scenes += [(example, outputs) for example, outputs in pairs if example.scene is not None]
-        shown = [example.scene for example, _ in scenes]
-        metrics, parts = measured(texts, references, groups, shown or None)
+            if block.examples and block.examples[0].scene is not None:
+                scenes += [example.scene for example in block.examples]
+                images += self.codec.encode(block.examples, "")
+                drawn += block.outputs
+        metrics, parts = measured(texts, references, groups, scenes or None)
         if scenes:
-            images = self.codec.encode([example for example, _ in scenes], "")
-            points = pointing(self, model, images, [outputs for _, outputs in scenes], shown)
+            points = pointing(self, model, images, drawn, scenes)
             metrics |= points.metrics()
             parts |= {"pointing": points.groups} if points.groups else {}
         return Evaluation(metrics, parts, len(texts), words, seconds, _ratio(texts, references))

@@ -1,4 +1,4 @@
-"""What an eye makes of an image, and the path that it went."""
+"""Labels of an image, and the path of glimpses, as lines, JSON and pictures."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,25 +28,25 @@ __all__ = ["EyeAnswer", "Seen", "answers"]
 
 
 class Seen(NamedTuple):
-    """One path over an image: places `(glimpses, 2)` from −1 to 1, and probabilities of classes after each."""
+    """A path over an image: places `(glimpses, 2)` from −1 to 1, and probabilities of classes after each."""
 
     location: Tensor
     probabilities: Tensor
     share: float
-    """Of the image's pixels, those that were seen sharply."""
+    """Share of the image's pixels that were seen sharply."""
 
 
 @dataclass(frozen=True, repr=False)
 class EyeAnswer(Ranked):
-    """What an eye makes of one image.
+    """Labels of an image.
 
     Args:
         image: the image.
         ranking: its classes, or strings of symbols; None if it could not be read.
-        count: how many of them were asked for.
-        seen: the first eye's path; None for a model that looks at everything.
-        sides: pixels of the image that each scale covers, from side to side.
-        maps: what else is drawn over the image: how probable cells were, or, without a path, what moves the answer.
+        count: number of labels to list.
+        seen: the first path; None of a model that looks at everything.
+        sides: pixels of the side of each scale.
+        maps: probabilities of cells, or gradients of a model without a path.
     """
 
     image: Pixels | Unreadable
@@ -58,7 +58,7 @@ class EyeAnswer(Ranked):
 
     @property
     def said(self) -> dict[int, str]:
-        """The symbols of the most probable string, by the place of the glimpse before each; none of a class."""
+        """The symbols of the most probable string, by the number of the glimpse before each; none of a class."""
         if self.seen is None or not isinstance(self.ranking, Strings):
             return {}
         symbols = self.ranking.said
@@ -66,7 +66,7 @@ class EyeAnswer(Ranked):
         return {each * (number + 1) - 1: symbol for number, symbol in enumerate(symbols)}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the image's name, its labels, the path with what was said on it, and what was seen sharply."""
+        """Return the name of the image, its labels, the path with its symbols, and the share that was seen."""
         name = self.image.line if isinstance(self.image, Unreadable) else self.image.name
         told = self.ranked
         if self.seen is not None and isinstance(self.image, Pixels):
@@ -77,7 +77,7 @@ class EyeAnswer(Ranked):
         return {"file": name, **told}
 
     def draw(self, folder: FilePath, *, json: bool = False) -> Iterator[FilePath]:
-        """Draw the path over the image, what the eye saw, and what it made of that; or what moves the answer."""
+        """Draw the path over the image, its glimpses and probabilities, and the maps."""
         if self.ranking is None or isinstance(self.image, Unreadable):
             return
         if self.seen is not None and len(self.seen.location) > MOST_GLIMPSES:
@@ -102,12 +102,7 @@ class EyeAnswer(Ranked):
 
 
 def seen_share(location: Tensor, sides: Sequence[int], size: Sequence[int]) -> float:
-    """Return the share of an image's pixels that the sharp patches of a path cover.
-
-    Args:
-        location: `(glimpses, 2)`.
-        sides: pixels that each scale covers; the first is sharp.
-        size: height and width of the image.
+    """Return the share of an image's pixels in the sharp patches of a path `(glimpses, 2)`.
 
     Example:
         >>> seen_share(torch.zeros(3, 2), [10], [20, 20])
@@ -130,16 +125,16 @@ def answers(
     seed: int,
     form: Form,
 ) -> list[EyeAnswer]:
-    """Return what eyes make of each image: its `count` most probable labels, and where the first of them went.
+    """Return labels of each image, and its first path.
 
     Args:
         model: with a `look`.
-        images: of any size each.
-        labels: that there are.
-        count: of labels that are answered.
-        rollouts: eyes whose probabilities are averaged; None: one that takes the likeliest path.
+        images: of any sizes.
+        labels: of the run.
+        count: number of labels to list.
+        rollouts: paths whose probabilities are averaged; None: the likeliest path.
         seed: of the run.
-        form: what the answers will be written as.
+        form: of the answers.
     """
     device, found = next(model.parameters()).device, []
     retina = getattr(getattr(model, "glimpse", None), "retina", None)
@@ -160,13 +155,16 @@ def answers(
             seen = Seen(location, probabilities(path.logits[0, 0]), share)
         if form == "pictures":
             size = image.image.shape[1:]
-            maps = _policy_maps(model, path, size) if sides else _pixel_maps(model, batch.to(device), ranking)
+            if sides:
+                maps = _policy_maps(model, path, size)
+            elif isinstance(ranking, Ranking):
+                maps = maps_of(model, batch.to(device), ranking, LookRequest(by="gradient"))
         found.append(EyeAnswer(image, ranking, count, seen, sides, maps))
     return found
 
 
 def _until_the_end(path: Path, ranking: Ranking | Strings) -> Path:
-    """The glimpses of a path until the most probable string ends; all of them where labels are classes."""
+    """The glimpses of a path until the most probable string ends, or all of them if labels are classes."""
     if not isinstance(ranking, Strings):
         return path
     each = path.location.shape[2] // len(ranking.shares)
@@ -178,7 +176,7 @@ def _until_the_end(path: Path, ranking: Ranking | Strings) -> Path:
 
 
 def _tiles_share(model: Any, path: Path, size: Sequence[int]) -> float | None:
-    """The share of pixels in tiles that were read where a glimpse reads several; None where it reads one place."""
+    """The share of pixels in tiles that were read if a glimpse reads several, else None."""
     read = None if path.weights is None else model.policy.read.get()
     if path.weights is None or isinstance(read, reads.Sample):
         return None
@@ -193,13 +191,8 @@ def _tiles_share(model: Any, path: Path, size: Sequence[int]) -> float | None:
     return float(pixels_of.mean())
 
 
-def _pixel_maps(model: Any, batch: Tensor, ranking: Ranking | Strings) -> Maps | None:
-    """What moves the answer of a model that looks at everything."""
-    return maps_of(model, batch, ranking, LookRequest(by="gradient")) if isinstance(ranking, Ranking) else None
-
-
 def _policy_maps(model: Any, path: Path, size: Sequence[int]) -> Maps | None:
-    """How probable every cell or tile was before each glimpse that was chosen, where the policy is of such."""
+    """Probabilities of all cells or tiles before each chosen glimpse, if the policy has them."""
     policy, title = getattr(model, "policy", None), "how probable each cell was, and which was chosen"
     if path.weights is not None:
         return _tile_maps(path.weights[0, 0].cpu(), path.location[0, 0], model.glimpse.retina.size, size, title)
@@ -214,7 +207,7 @@ def _policy_maps(model: Any, path: Path, size: Sequence[int]) -> Maps | None:
 
 
 def _tile_maps(weights: Tensor, location: Tensor, side: int, size: Sequence[int], title: str) -> Maps:
-    """Those of tiles of `side` pixels, pixel by pixel where the last tiles stand out of the image."""
+    """Probabilities of tiles of `side` pixels, pixel by pixel if the last tiles reach beyond the image."""
     even, captions = 1 / weights[0].numel(), [f"before glimpse {number + 1}" for number in range(len(weights))]
     whole = all(extent % side == 0 for extent in size)
     if not whole:

@@ -1,4 +1,4 @@
-"""Which images there are to look at, and what they are called on the command line."""
+"""Data of glimpses: digits, digits on a canvas, and images of files."""
 
 from pathlib import Path
 from typing import Any
@@ -22,15 +22,7 @@ BUILTIN = {
 
 
 def open_data(options: Any, objects: Any = None) -> Dataset:
-    """Return the data set that --data names: digits, digits on a canvas, or images of one's own.
-
-    Args:
-        options: of the run.
-        objects: the images and labels themselves, where they are Python objects.
-
-    Raises:
-        ArgumentError: if there is none, something is wrong with it, or an option means nothing for it.
-        OSError: if a file cannot be read.
+    """Open the images of a run's options, or Python objects.
 
     Example:
         >>> from saccade.tasks.glimpse import GLIMPSE
@@ -41,12 +33,17 @@ def open_data(options: Any, objects: Any = None) -> Dataset:
     names = SplitNames.of_options(options)
     _refuse_ignored(options)
     if options.data not in BUILTIN:
-        found = open_files(options.data, options.size, objects, names)
-        if found is None:
+        if (images := open_files(options.data, options.size, objects, names)) is None:
             raise no_such_data(options.data, BUILTIN, "folder or archive")
-        return found
+        return images
     names.refuse(options.data)
-    digits = open_digits() if options.digits is None else _mnist(Path(options.digits))
+    digits = open_digits()
+    if options.digits is not None:
+        if idx(Path(options.digits), SplitNames()) is None:
+            wanted = "expected a folder with MNIST's files (train-images-idx3-ubyte)"
+            raise ArgumentError(f"--digits: {wanted}, got {options.digits}")
+        opened: Any = open_files(options.digits, None, None, SplitNames())
+        digits = opened
     if options.data == "digits":
         return digits
     if options.data == "row":
@@ -55,18 +52,12 @@ def open_data(options: Any, objects: Any = None) -> Dataset:
 
 
 def longest_label(data: Dataset) -> int:
-    """Return how many symbols the longest label has, 1 where labels are classes."""
+    """Return the number of symbols of the longest label, 1 of classes."""
     return data.longest if isinstance(data, DigitRow) else 1
 
 
-def _mnist(folder: Path) -> Any:
-    if idx(folder, SplitNames()) is None:
-        raise ArgumentError(f"--digits: expected a folder with MNIST's files (train-images-idx3-ubyte), got {folder}")
-    return open_files(str(folder), None, None, SplitNames())
-
-
 def _refuse_ignored(options: Any) -> None:
-    """Refuse what the data that are named would ignore."""
+    """Reject options without effect on the data."""
     usual, built_in = type(options).__dataclass_fields__, options.data in BUILTIN
     own = {"digits": built_in, "size": not built_in}
     own |= dict.fromkeys(("canvas", "data_seed"), options.data in ("translated", "cluttered", "row"))

@@ -1,4 +1,4 @@
-"""Eyes that go over images: the numbers that their draws are made of, and several models as one."""
+"""Random numbers of paths over images, and an ensemble of models with paths."""
 
 import hashlib
 from collections.abc import Sequence
@@ -15,15 +15,7 @@ __all__ = ["Eyes", "most_glimpses", "numbers_of"]
 
 
 def numbers_of(images: Sequence[Tensor], seed: int, rollouts: int, glimpses: int) -> Tensor:
-    """Return what the draws of eyes are made of: the same image is looked at in the same way, whatever lies beside it.
-
-    Args:
-        images: `(channels, height, width)` each, of any size.
-        seed: of the run.
-        rollouts, glimpses: how many there are.
-
-    Returns:
-        `(images, rollouts, glimpses, 2)`, each evenly from [0, 1).
+    """Return random numbers of paths, `(images, rollouts, glimpses, 2)`, which follow from an image and the seed alone.
 
     Example:
         >>> image = torch.rand(1, 8, 8)
@@ -31,30 +23,24 @@ def numbers_of(images: Sequence[Tensor], seed: int, rollouts: int, glimpses: int
         >>> one.shape, torch.equal(one, two)
         (torch.Size([5, 6, 2]), True)
     """
-    found = []
-    for image in images:
-        digest = hashlib.blake2b(image.cpu().contiguous().numpy().tobytes(), digest_size=8).hexdigest()
-        drawn = generator(seed, "eye", digest)
-        found.append(torch.rand(rollouts, glimpses, 2, generator=drawn))
-    return torch.stack(found)
+    contents = (image.cpu().contiguous().numpy().tobytes() for image in images)
+    digests = (hashlib.blake2b(content, digest_size=8).hexdigest() for content in contents)
+    return torch.stack([torch.rand(rollouts, glimpses, 2, generator=generator(seed, "eye", one)) for one in digests])
 
 
 def most_glimpses(model: Any) -> int:
-    """Return how many numbers of each rollout a model draws by, at the most."""
+    """Return the most glimpses of a model, or of the members of an ensemble."""
     members = getattr(model, "members", [model])
     return max(getattr(member, "steps", 1) for member in members)
 
 
 class Eyes(nn.Module):
-    r"""Several models that look at the same images, each its own way, whose probabilities are averaged.
+    r"""The mean of the probabilities of models, each with a path of its own.
 
     .. math:: p(c \mid x) = \tfrac{1}{n} \textstyle\sum_k p_k(c \mid x)
 
-    A model that looks less often than another has made up its mind, of each symbol where labels are strings, as late as
-    that one does. The path is the first model's that has one.
-
-    Args:
-        members: the models.
+    The glimpses of a model with fewer of them, for each symbol of strings, are aligned at the end. The path is that of
+    the first model with one.
 
     Example:
         >>> from saccade.models.ram import Options, Ram
@@ -72,9 +58,7 @@ class Eyes(nn.Module):
             self.glimpse, self.policy = moving[0].glimpse, moving[0].policy
 
     def forward(self, images: Tensor) -> Tensor:
-        """Return the log-probabilities of classes `(batch, classes)`, of strings `(batch, longest, classes)`, after the
-        likeliest paths.
-        """
+        """Return log-probabilities `(batch, classes)`, or `(batch, longest, classes)`, after the likeliest paths."""
         found = symbol_logits(self.look(images, draw=False).logits, self.longest)[:, 0]
         return found[:, 0] if self.longest == 1 else found
 
@@ -91,8 +75,6 @@ class Eyes(nn.Module):
 
 
 def _lengthened(shares: Tensor, steps: int) -> Tensor:
-    """Probabilities after each step of each symbol, `(..., symbols, steps, classes)`, the first ones of which stand
-    before them again.
-    """
+    """Probabilities `(..., steps, classes)` after the first ones are repeated before them."""
     before = shares[..., :1, :].expand(*shares.shape[:-2], steps - shares.shape[-2], -1)
     return torch.cat([before, shares], -2)

@@ -1,4 +1,4 @@
-"""What can be said about a run that looks at parts of images, and the defaults that suit each data set."""
+"""Options of glimpses, and recipes of each data set."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,6 @@ from saccade.tasks.request import NoOptions
 
 __all__ = ["RECIPES", "REQUESTS", "EvalRequest", "LookRequest", "Options", "Request"]
 
-#: The models have recipes of their own beside these.
 RECIPES: dict[str, dict[str, Any]] = {
     "digits": {},
     "translated": {},
@@ -25,7 +24,7 @@ _MOST = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class Options(SplitOptions):
-    """The options of every run that looks at parts of images, whatever its model.
+    """Options of all runs with glimpses.
 
     >>> Options(canvas=100).batch_size
     32
@@ -68,7 +67,6 @@ class Options(SplitOptions):
     """Probability that is spread evenly over all labels."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
         SplitOptions.__post_init__(self)
         in_ranges(self, (("batch_size", 1, 1_000_000), ("shift", 0, 1000), ("rollouts", 1, _MOST)))
         if self.size is not None and not 8 <= self.size <= 1024:
@@ -78,7 +76,7 @@ class Options(SplitOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class EvalRequest(NoOptions):
-    """How eyes are measured: by one path each, and by the mean of several.
+    """Options of an evaluation.
 
     >>> EvalRequest(rollouts=5).rollouts
     5
@@ -88,14 +86,13 @@ class EvalRequest(NoOptions):
     """Rollouts that are averaged. Default: those of the run."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
         if self.rollouts is not None and not 1 <= self.rollouts <= _MOST:
             raise ArgumentError(f"--rollouts: expected a number from 1 to {_MOST}, got {self.rollouts}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request(EvalRequest, labels.Request):
-    """How many classes or strings are answered, and by how many eyes.
+    """Options of answers.
 
     >>> Request(nbest=2, rollouts=3).nbest
     2
@@ -108,7 +105,6 @@ class Request(EvalRequest, labels.Request):
     """Take the most probable path instead of sampled ones."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
         EvalRequest.__post_init__(self)
         labels.Request.__post_init__(self)
         if self.likeliest and self.rollouts is not None:
@@ -117,7 +113,7 @@ class Request(EvalRequest, labels.Request):
 
 @dataclass(frozen=True, kw_only=True)
 class LookRequest(NoOptions):
-    """Which path is drawn.
+    """Options of pictures.
 
     >>> LookRequest().likeliest
     False

@@ -1,4 +1,4 @@
-"""Labels that eyes answer: classes, or strings of symbols; how they are numbered, found, ranked and measured."""
+"""Labels of images: classes, or strings of symbols."""
 
 import time
 from collections import Counter
@@ -23,11 +23,11 @@ _MOST = 1000  # strings that are answered at most
 
 @dataclass(frozen=True)
 class Strings:
-    r"""How probable each symbol of a string is, which follow from what was seen and not from each other.
+    r"""Probabilities of the symbols of a string, independent of each other.
 
     Args:
-        symbols: their names, a character each.
-        shares: `(longest, symbols + 1)`, float64 on the CPU; the last of each is that of the string's end.
+        symbols: a character each.
+        shares: `(longest, symbols + 1)`, float64 on the CPU; the last of each place is of the string's end.
 
     Example:
         >>> import torch
@@ -40,24 +40,24 @@ class Strings:
     shares: Tensor
 
     def best(self, count: int) -> list[tuple[str, float]]:
-        """Return the most probable strings, and how probable each is."""
-        strings, found = likeliest(self.shares[None], count)
-        return list(zip(_spelled(self.symbols, strings[0]), found[0].tolist(), strict=True))
+        """Return the most probable strings and their probabilities."""
+        strings, shares = likeliest(self.shares[None], count)
+        return list(zip(_spelled(self.symbols, strings[0]), shares[0].tolist(), strict=True))
 
     @property
     def said(self) -> tuple[str, ...]:
-        """The symbols of the most probable string, and its end where it has to be said."""
+        """The symbols of the most probable string, and its end unless it is the longest."""
         best, _ = self.best(1)[0]
         return tuple(best) if len(best) == len(self.shares) else (*best, END)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What each class is called."""
+        """Names of the classes."""
         return *self.symbols, END
 
     @property
     def title(self) -> str:
-        """The most probable string and its probability, for a picture's title."""
+        """The most probable string and its probability, for the title of a picture."""
         best, share = self.best(1)[0]
         return f"{best} {share:.2f}"
 
@@ -74,7 +74,7 @@ class Strings:
 
 @dataclass(frozen=True)
 class Spelling:
-    """The labels that there are: classes, or all strings of symbols up to a length.
+    """Classes, or all strings of symbols up to a length.
 
     Args:
         symbols: of strings, or the classes.
@@ -97,36 +97,32 @@ class Spelling:
 
     @property
     def classes(self) -> int:
-        """How many numbers a model has for symbols; the last one ends a string."""
+        """Number of outputs of a model. The last one ends a string."""
         return len(self.symbols) + self.strings
 
     @property
     def most(self) -> int:
-        """How many labels may be asked for."""
+        """The most labels of an answer."""
         if not self.strings:
             return len(self.symbols)
         every: int = sum(len(self.symbols) ** count for count in range(1, self.longest + 1))
         return min(_MOST, every)
 
     def numbers(self, labels: Sequence[str], split: str) -> list[int | tuple[int, ...]]:
-        """Return what a model learns: the number of each label, or the numbers of a string's symbols with its end.
-
-        Raises:
-            ArgumentError: if one is none of the run's labels.
-        """
+        """Return the number of each label, or those of its symbols and its end."""
         if not self.strings:
             return [*label_numbers(self.symbols, labels, split)]
-        return [self._spelt(label, split) for label in labels]
-
-    def _spelt(self, label: str, split: str) -> tuple[int, ...]:
-        if not 1 <= len(label) <= self.longest:
-            expected = f"from 1 to {self.longest} symbols, as the run's have"
-            raise ArgumentError(f"--data: expected labels of {expected}, got {label!r:.60} in the {split} split")
-        found = (*label_numbers(self.symbols, list(label), split), len(self.symbols))[: self.longest]
-        return found + (NOTHING,) * (self.longest - len(found))
+        numbers = list[int | tuple[int, ...]]()
+        for label in labels:
+            if not 1 <= len(label) <= self.longest:
+                expected = f"from 1 to {self.longest} symbols, as the run's have"
+                raise ArgumentError(f"--data: expected labels of {expected}, got {label!r:.60} in the {split} split")
+            own = (*label_numbers(self.symbols, list(label), split), len(self.symbols))[: self.longest]
+            numbers.append(own + (NOTHING,) * (self.longest - len(own)))
+        return numbers
 
     def found(self, shares: Tensor) -> list[str]:
-        """Return the most probable label of each image, by probabilities `(batch, longest, classes)`."""
+        """Return the most probable labels by probabilities `(batch, longest, classes)`."""
         if not self.strings:
             return [self.symbols[number] for number in shares[:, 0].argmax(-1).tolist()]
         return _spelled(self.symbols, likeliest(shares.double(), 1)[0][:, 0]) if len(shares) else []
@@ -138,13 +134,7 @@ class Spelling:
     def measured(
         self, found: Sequence[str], wanted: Sequence[str], groups: Sequence[str]
     ) -> tuple[dict[str, Metric], dict[str, dict[str, float]]]:
-        """Return what is measured of labels, and of groups of them: of strings by how many symbols there are.
-
-        Example:
-            >>> metrics, groups = Spelling(("1", "7"), 2).measured(["71", "7", "1"], ["71", "77", "1"], ["", "", ""])
-            >>> metrics["symbol_error_rate"], groups
-            (0.2, {'accuracy': {'2 symbols': 0.5, '1 symbol': 1.0}})
-        """
+        """Return metrics of labels, and by group; of strings also by the number of symbols."""
         if not self.strings:
             answers, true = (label_numbers(self.symbols, labels, "measured") for labels in (found, wanted))
             return measured(answers, true, self.symbols, groups)
@@ -156,11 +146,7 @@ class Spelling:
         return metrics, {HEADLINE: {name: sum(each) / len(each) for name, each in right.items()}}
 
     def baseline(self, train: Sequence[str], wanted: Sequence[str], split: str) -> Baseline:
-        """Return what always answering the most frequent label of some training examples comes to.
-
-        >>> Spelling(("1", "7"), 2).baseline(["7", "7", "17"], ["7", "1"], "test").metrics
-        {'accuracy': 0.5, 'symbol_error_rate': 0.5}
-        """
+        """Measure the most frequent label of training examples."""
         if not self.strings:
             learned, true = label_numbers(self.symbols, train, "train"), label_numbers(self.symbols, wanted, split)
             return majority(learned, true, self.symbols)
@@ -171,7 +157,7 @@ class Spelling:
 
 
 def _string_metrics(found: Sequence[str], wanted: Sequence[str]) -> dict[str, Metric]:
-    """The share of strings that are right, and symbols that are wrong, missing or too many by symbols that are true."""
+    """Accuracy of strings, and their symbol error rate."""
     import jiwer
 
     right = sum(label == true for label, true in zip(found, wanted, strict=True)) / max(1, len(wanted))
@@ -179,5 +165,4 @@ def _string_metrics(found: Sequence[str], wanted: Sequence[str]) -> dict[str, Me
 
 
 def _spelled(symbols: Sequence[str], numbers: Tensor) -> list[str]:
-    """The strings of symbols' numbers `(strings, longest)`."""
     return ["".join(symbols[number] for number in row if number != NOTHING) for row in numbers.tolist()]

@@ -48,8 +48,9 @@ MODELS = {
 
 
 class Batch(NamedTuple):
-    """Images `(batch, channels, height, width)` in [0, 1], labels `(batch,)` or of strings `(batch, longest)`, and the
-    share of training that is over.
+    """Images `(batch, channels, height, width)` in [0, 1], labels `(batch,)` or `(batch, longest)`, and progress.
+
+    Progress is the share of training before this batch.
     """
 
     images: Tensor
@@ -91,7 +92,9 @@ class GlimpsedImages(LabelledImages):
 
     def collate(self, samples: Sequence[Sample], step: int | None = None) -> Batch:  # type: ignore[override]
         """Return a batch; those of one training step are one for each process."""
-        progress = 1.0 if step is None else self._progress(step // self.options.processes)
+        end = self.options.schedule_steps if self.options.schedule in FALLING else None
+        # the share of a falling schedule before a step; a budget plays no part, so resuming is exact
+        progress = min(1.0, step // self.options.processes / end) if end and step is not None else 1.0
         return Batch(*super().collate(samples, step), torch.tensor(progress))
 
     def build(self, model: Any) -> nn.Module:
@@ -113,12 +116,6 @@ class GlimpsedImages(LabelledImages):
             "the length of labels": (self.longest, f"{self.longest}"),
             "the channels": (self.shape[0], f"{self.shape[0]}"),
         }
-
-    def _progress(self, step: int) -> float:
-        """Share of a falling schedule before a step, 1 without one. A budget plays no part, so resuming is exact."""
-        options = self.options
-        end = options.schedule_steps if options.schedule in FALLING else None
-        return min(1.0, step / end) if end else 1.0
 
 
 class Predicted(NamedTuple):
@@ -157,10 +154,9 @@ class Glimpses(Predictor):
     def measure(
         self, model: Any, predictions: Sequence[Predicted], examples: Sequence[Labelled], request: Any
     ) -> Evaluation:
-        """Return the accuracy of one drawn path, and other errors.
+        """Return the accuracy of one drawn path, and errors of one path, of the mean of several and of the likeliest.
 
-        The errors are of one path, of the mean of several, and of the likeliest path. Beside them stand the policy's
-        mean entropy in nats, and its deviation if it has one. The confusion matrix is of one path, too.
+        The mean entropy of the policy is in nats. The confusion matrix is of one path.
         """
         targets, groups = [example.label for example in examples], [example.group for example in examples]
         one, several, likeliest, entropy = zip(*predictions, strict=True) if predictions else ((), (), (), ())

@@ -37,7 +37,7 @@ _CACHED = 256 << 20  # bytes of decoded images that are kept
 _ENDS = (".png", ".jpg", ".jpeg")  # of names that a collection lists without their ends
 
 T = TypeVar("T")
-Source: TypeAlias = Place | Path | memoryview | Tensor
+Source: TypeAlias = Place | memoryview | Tensor
 """The place of an image, the bytes of its file, or `(channels, height, width)`, uint8."""
 Known: TypeAlias = Callable[[str], bool]
 """Whether a store has features of the image of a name."""
@@ -62,8 +62,6 @@ class Picture:
     def read(self, size: tuple[int, int] | None) -> Tensor:
         """Return the image, RGB, of a height and width; None: its own."""
         source = self.source
-        if isinstance(source, Path):
-            return read_image(source, str(source), channels=3, size=size)
         if isinstance(source, Place):
             return read_image(io.BytesIO(source.read()), source.told, channels=3, size=size)
         assert source is not None, "an image of features is not read"
@@ -75,8 +73,7 @@ class Picture:
         source = self.source
         if isinstance(source, Tensor):
             return hashlib.blake2b(source.contiguous().numpy().tobytes(), digest_size=8).hexdigest()
-        size = source.size if isinstance(source, Place) else source.nbytes if isinstance(source, memoryview) else None
-        return f"{self.name} {source.stat().st_size if isinstance(source, Path) else size}"
+        return f"{self.name} {source.nbytes if isinstance(source, memoryview) else source and source.size}"
 
 
 class Gallery:
@@ -132,7 +129,8 @@ class Gallery:
             raise ValueError(f"expected images in or below {self.folder}, found none{way_out}")
         return None
 
-    def _add(self, name: str, source: Source | None, key: Any) -> Picture:
+    def _add(self, name: str, source: Source | Path | None, key: Any) -> Picture:
+        source = Place(source, "", source.stat().st_size) if isinstance(source, Path) else source
         number, place = len(self.pictures), name if source is None else _identity(source, name)
         picture = Picture(name or f"image {number + 1}", source, key, number)
         if self._sources.setdefault(place, picture) is picture:
@@ -348,8 +346,7 @@ def _identity(source: Source, name: str) -> object:
         return tuple(source.shape), source.numpy().tobytes()
     if isinstance(source, memoryview):
         return name or bytes(source)
-    path, member = (source.path, source.member) if isinstance(source, Place) else (source, "")
-    return _real(path.parent), path.name, member
+    return _real(source.path.parent), source.path.name, source.member
 
 
 @lru_cache(1000)

@@ -1,23 +1,16 @@
 """All layouts of captions of one's own: what is read of them, and what is said of bad ones."""
 
 import json
-import struct
-import subprocess
-import zlib
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-from PIL import Image
 
-from image_files import archive_of, packed, plain
+from image_files import archive_of, plain
 from saccade.data.dataset import SPLITS
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.caption.data import open_corpus
-from saccade.tasks.image.pictures import Illustrated
-from tiny import python
 
 FLICKR8K = Path(__file__).resolve().parents[5] / "shared/data/flickr8k_1k"
 COUNT = 12
@@ -233,16 +226,11 @@ BAD = {
         "b.png\ttwo\n",
         r"expected an image, found none: b.png; .*x.tgz is not looked",
     ),
-    "no tab": ("0.png\tone\n1.png two\n", r"row 2 of .*: expected image and caption with a tab between, .* got no tab"),
-    "two tabs": ("0.png\tone\n1.png\ta\tb\n", r"row 2 of .*: expected image and caption with a tab .* got 3 columns"),
     "an empty caption": (
         "0.png\tone\n1.png\t  \n",
         r'row 2 of .*, column "caption": expected a caption, got an empty cell',
     ),
     "an empty name": ("\tone\n", r'row 1 of .*, column "image": expected the name of an image, got an empty cell'),
-    "an empty file": ("", r"expected a table with image and caption, got an empty file"),
-    "blank lines": ("\n \n", r"expected a table with image and caption, got an empty file"),
-    "no text": (b"0.png\tcaf\xe9\0\n", r"line 1: expected text in UTF-8 or Latin-1, got byte 0xe9"),
     "too few": (
         "0.png\tone\n1.png\ttwo\n",
         r"expected 3 different captions or more, .* got 2",
@@ -256,7 +244,7 @@ def test_a_bad_table_is_one_line(tmp_path, what):
     photos(tmp_path)
     if what == "an archive that has no parts":
         (tmp_path / "x.tgz").write_bytes(b"")
-    (tmp_path / "captions.tsv").write_bytes(content if isinstance(content, bytes) else content.encode())
+    (tmp_path / "captions.tsv").write_bytes(content.encode())
     for data in (tmp_path, tmp_path / "captions.tsv"):
         with pytest.raises(ArgumentError, match=message) as caught:
             open_corpus(str(data))
@@ -271,38 +259,17 @@ def test_an_image_in_two_splits_is_one_line(tmp_path):
         open_corpus(str(folder))
 
 
-def huge() -> bytes:
-    """A PNG that says it has 50,000 × 50,000 pixels."""
-
-    def part(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    header = struct.pack(">IIBBBBB", 50_000, 50_000, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + part(b"IHDR", header) + part(b"IDAT", zlib.compress(b"\0")) + part(b"IEND", b"")
-
-
-IMAGES = {
-    "no image": (b"a text", "expected an image .*got another file"),
-    "an empty file": (b"", "expected an image, got an empty file"),
-    "half an image": (packed(Image.effect_noise((64, 64), 50))[:900], "expected a whole image, got a damaged one"),
-    "50,000 × 50,000": (huge(), "expected .* at most 64 million pixels, got (more|50000 × 50000); scale it down"),
-}
-
-
-@pytest.mark.parametrize("what", IMAGES)
 @pytest.mark.parametrize("tarred", [False, True])
-def test_a_bad_image_is_one_line_that_names_it(tmp_path, what, tarred):
-    content, message = IMAGES[what]
+def test_a_bad_image_is_one_line_that_names_it(tmp_path, tarred):
     folder = table(tmp_path)
-    (folder / "images/2.png").write_bytes(content)
+    (folder / "images/2.png").write_bytes(b"a text")
     if tarred:
         archive_of(folder / "images", folder / "packed.tar", "w:", root="images/")
         for path in (folder / "images").iterdir():
             path.unlink()
     data = open_corpus(str(folder), size=8)
-    with pytest.raises(ArgumentError, match=rf"images/2.png: {message}") as caught:
+    with pytest.raises(ArgumentError, match=r"images/2.png: expected an image .*got another file"):
         data.example("train", 0)
-    assert "\n" not in str(caught.value)
 
 
 def json_change(path, change):
@@ -353,14 +320,11 @@ def test_bad_json_is_one_line(tmp_path, what):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("content", ["[1]", "{", "[" * 100_000, b"\xff\xfe"])
+@pytest.mark.parametrize("content", ["[1]", "{"])
 def test_what_is_no_json_is_one_line(tmp_path, content):
-    path = tmp_path / "captions.json"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(
-        ArgumentError, match=r"captions.json: expected (captions in JSON|a JSON object|JSON|image and caption)"
-    ):
-        open_corpus(str(path))
+    (tmp_path / "captions.json").write_text(content)
+    with pytest.raises(ArgumentError, match=r"captions.json: expected (captions|a JSON object|image and caption)"):
+        open_corpus(str(tmp_path / "captions.json"))
 
 
 LINES = {
@@ -402,12 +366,10 @@ def test_what_is_no_data_is_said(tmp_path):
         open_corpus("scene")
 
 
-@pytest.mark.parametrize("size", [0, 7, 1025])
-def test_a_size_that_is_none_is_refused(tmp_path, size):
-    with pytest.raises(ArgumentError, match=f"--size: expected pixels from 8 to 1024, got {size}"):
-        open_corpus(str(table(tmp_path)), size=size)
-    with pytest.raises(ArgumentError, match="--size"):
-        open_corpus("objects", size=size, objects=[(np.zeros((9, 9), np.uint8), "one")])
+def test_a_size_that_is_none_is_refused(tmp_path):
+    for size in (0, 7, 1025):
+        with pytest.raises(ArgumentError, match=f"--size: expected pixels from 8 to 1024, got {size}"):
+            open_corpus(str(tmp_path), size=size)
 
 
 def test_an_index_that_is_none_is_refused(tmp_path):
@@ -416,11 +378,6 @@ def test_an_index_that_is_none_is_refused(tmp_path):
         for ask in (data.example, data.text, data.references):
             with pytest.raises(ArgumentError, match=r"index|split"):
                 ask(split, index)
-
-
-def test_images_of_one_split_are_needed():
-    with pytest.raises(ArgumentError, match="test: expected texts about images, got none"):
-        Illustrated([], None, {"train": [(0, "a")], "validation": [(0, "b")], "test": []}, "")
 
 
 @pytest.mark.slow
@@ -442,30 +399,3 @@ def test_flickr30k_is_read_by_the_name_of_its_tokens(tmp_path):
     data = open_corpus(str(folder))
     assert sum(data.images(split) for split in SPLITS) == COUNT
     assert all(len(data.references("test", index)) == 2 for index in range(data.size("test")))
-
-
-MEASURED = """
-import resource, sys
-from saccade.tasks.caption.data import open_corpus
-from saccade.tasks.image import pictures
-pictures._CACHED = 16 << 20
-data = open_corpus(sys.argv[1])
-data.example("train", 0)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-for split in ("train", "validation", "test"):
-    for index in range(data.size(split)):
-        data.example(split, index)
-print(data.size("train"), (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)
-"""
-
-
-@pytest.mark.slow
-def test_images_take_no_more_memory_than_is_kept(tmp_path):
-    """All of them would take 110 MB; those that are kept take 16."""
-    photos(tmp_path, 4_000)
-    (tmp_path / "captions.tsv").write_text("".join(f"{number}.png\tphoto {number}\n" for number in range(4_000)))
-    command = python("-c", MEASURED, tmp_path)
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    count, grown = map(int, done.stdout.split())
-    assert count == 3200
-    assert grown < 60

@@ -77,11 +77,6 @@ def test_a_bad_row_is_named(what):
         open_corpus("objects", size=8, objects=[(array(0), "a"), row])
 
 
-def test_a_path_to_nothing_is_named():
-    with pytest.raises((ArgumentError, FileNotFoundError), match=r"nowhere.png"):
-        open_corpus("objects", objects=[("nowhere.png", "a")])
-
-
 def test_a_table_of_images(tmp_path):
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")

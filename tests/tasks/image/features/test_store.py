@@ -1,8 +1,4 @@
 import json
-import os
-import signal
-import subprocess
-import time
 
 import numpy as np
 import pytest
@@ -10,7 +6,6 @@ import torch
 
 from saccade.errors import ArgumentError
 from saccade.tasks.image.features.store import FeatureStore, write_store
-from tiny import python
 
 NAMES = ["Images/a.jpg", "Images/b.jpg", "more/b.jpg"]
 
@@ -183,18 +178,6 @@ def test_numbers_that_are_none_are_said_where_they_are_read(tmp_path):
         store.get("more/b.jpg")
 
 
-SLOW = """
-import sys, time, pathlib, torch
-from saccade.tasks.image.features.store import write_store
-def arrays():
-    for number in range(1000):
-        yield torch.ones(6, 5)
-        print(number, flush=True)
-        time.sleep(0.05)
-write_store(pathlib.Path(sys.argv[1]), [str(n) for n in range(1000)], arrays(), grid=(2, 3))
-"""
-
-
 def test_an_interrupted_store_leaves_nothing(tmp_path):
     def arrays():
         yield torch.ones(6, 5)
@@ -203,20 +186,3 @@ def test_an_interrupted_store_leaves_nothing(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         write_store(tmp_path / "store", ["a", "b"], arrays(), grid=(2, 3))
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.slow  # a process of its own
-def test_a_killed_process_leaves_no_store(tmp_path):
-    process = subprocess.Popen(
-        python("-c", SLOW, tmp_path / "store"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-    process.stdout.readline()
-    time.sleep(0.1)
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
-    assert not (tmp_path / "store").exists()
-    [left] = tmp_path.iterdir()
-    with pytest.raises(ArgumentError):
-        FeatureStore.open(left)

@@ -74,16 +74,6 @@ def test_references_go_both_ways_across_and_both_ways_down():
 
 
 @given(scenes(most=8), st.data())
-def test_words_of_mentions_name_their_things(scene, data):
-    sentence = data.draw(st.sampled_from(references(scene)))
-    words = sentence.split()
-    for first, last, thing in read(sentence, scene).mentions:
-        assert words[first:last] == ["a", *scene.things[thing][:2]]
-    mentioned = {word for first, last, _ in read(sentence, scene).mentions for word in range(first, last)}
-    assert {word for number, word in enumerate(words) if number not in mentioned} <= set(" ".join(RELATIONS).split())
-
-
-@given(scenes(most=8), st.data())
 def test_another_colour_or_shape_is_not_exact(scene, data):
     words = data.draw(st.sampled_from(references(scene))).split()
     mentions = read(" ".join(words), scene).mentions
@@ -175,25 +165,17 @@ def test_a_relation_chooses_between_things_that_look_alike():
     "text",
     [
         "",
-        "a",
         "a red",
-        "red circle",
         "a circle red",
         "the red circle",
         "A red circle",
-        "a red circle.",
-        "a pink circle",
         "a red star",
         "a red circle left",
-        "a red circle left of",
         "a red circle left a blue cross",
         "a red circle left of of a blue cross",
-        "a red circle of a blue cross",
         "a red circle above of a blue cross",
-        "a red circle above",
         "a red circle above a",
         "a red circle a blue cross",
-        "a red circle above below a blue cross",
         "above a red circle",
     ],
 )

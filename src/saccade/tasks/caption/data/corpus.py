@@ -1,4 +1,4 @@
-"""What a data set of images with captions is: images and what is written of them in three splits."""
+"""Images with captions in three splits."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
@@ -11,7 +11,7 @@ __all__ = ["Captioned", "Corpus"]
 
 
 class Captioned(NamedTuple):
-    """An image and what is written of it.
+    """An image and its captions.
 
     >>> import torch
     >>> dog = Captioned(torch.zeros(3, 8, 8, dtype=torch.uint8), "a dog runs", ("a dog runs", "a running dog"), "")
@@ -20,38 +20,37 @@ class Captioned(NamedTuple):
     """
 
     image: Tensor | None
-    """`(channels, height, width)`, uint8; None where features of it lie in a store."""
+    """`(channels, height, width)`, uint8; None if a store has features of it."""
     caption: str
-    """The one that is learned: words with a space between two."""
+    """The caption to learn."""
     references: tuple[str, ...]
-    """All captions of the image, `caption` among them."""
+    """All captions of the image."""
     group: str
-    """What it is measured under, "" if nothing."""
+    """Group of its metrics, "" if none."""
     scene: Any = None
-    """What the image shows, where that is known: a `saccade.tasks.image.scenes.scene.Scene`."""
+    """The `saccade.tasks.image.scenes.scene.Scene` of the image, if it is known."""
     name: str = ""
-    """What messages call the image, and a store of features has it by."""
+    """Name of the image in messages and in a store of features."""
 
 
 class Corpus(Dataset[Captioned], Protocol):
     """Images with captions.
 
-    In "train" an index is a caption and its image, in "validation" and "test" it is an image with all its captions, of
-    which the first is `caption`.
+    An index is a caption and its image in "train", and an image with all its captions in "validation" and "test".
     """
 
     def text(self, split: str, index: int) -> str:
-        """Return the caption of an example alone; no image is made or read for it."""
-
-    def images(self, split: str) -> int | None:
-        """Return how many images a split has, None where it is endless."""
-
-    def about(self, split: str, image: int) -> Sequence[int]:
-        """Return the indices of the captions of an image of a split, one at the least."""
+        """Return the caption of an example, without a look at its image."""
 
     def references(self, split: str, index: int) -> tuple[str, ...]:
-        """Return all captions of an example's image; no image is made or read for them."""
+        """Return all captions of an example's image, without a look at it."""
+
+    def images(self, split: str) -> int | None:
+        """Return the number of images of a split, None if they are endless."""
+
+    def about(self, split: str, image: int) -> Sequence[int]:
+        """Return the indices of the captions of an image."""
 
     @property
     def shape(self) -> tuple[int, int, int] | None:
-        """Channels, height and width of all images; None where examples have none."""
+        """Channels, height and width of all images; None if examples have none."""
