@@ -18,36 +18,17 @@ __all__ = ["Options", "WordTagger"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(classifier.Options, transformer.Options):
+class Options(transformer.Options, classifier.Options):
     """The sizes of a tagger.
 
-    >>> Options(layers=1).hidden_dim
-    64
+    >>> Options(layers=1).heads
+    4
     """
-
-    hidden_dim: int = 64
-    """Features of each word, a multiple of the heads."""
-
-    layers: int = 2
-    """Layers of self-attention."""
-
-    feedforward_dim: int = 128
-    """Hidden features of the feed-forward networks."""
-
-    dropout: float = 0.1
-    """Dropout of word vectors, and of the output of each sublayer."""
-
-    positions: transformer.Positions = "rotary"
-    """Position encoding: rotations of queries and keys (rotary), added to words
-    (sinusoidal), distances in the scores (alibi), or none."""
 
     def __post_init__(self) -> None:
         """Reject invalid options."""
-        classifier.Options.__post_init__(self)
         transformer.Options.__post_init__(self)
-
-
-_DEFAULT = Options()
+        classifier.Options.__post_init__(self)
 
 
 class WordTagger(nn.Module):
@@ -73,9 +54,12 @@ class WordTagger(nn.Module):
     """
 
     Options: TypeAlias = Options
-    recipes: ClassVar[dict[str, dict[str, Any]]] = {"names": {"layers": 1}, "files": {"dropout": 0.3}}
+    recipes: ClassVar[dict[str, dict[str, Any]]] = {
+        "names": {"hidden_dim": 64, "layers": 1, "feedforward_dim": 128, "positions": "rotary"},
+        "files": {"hidden_dim": 128, "layers": 2, "feedforward_dim": 256, "positions": "rotary", "dropout": 0.3},
+    }
 
-    def __init__(self, size: int, classes: int, options: Options = _DEFAULT) -> None:
+    def __init__(self, size: int, classes: int, options: Options) -> None:
         super().__init__()
         self.options, dim = options, options.hidden_dim
         self.words, self.projection = Words(size, options), nn.Linear(options.dim, dim)

@@ -1,7 +1,7 @@
 """The laws' entry of `tag-words`."""
 
-from saccade.tasks import tag_words
-from saccade.tasks.labels import word_labels
+from saccade.tasks.tag_words import Names
+from saccade.tasks.text.codec import WordLabelsCodec
 from tasks.laws.entry import HELD_OUT, LEARNED_FROM, Entry, accuracy_of_words, label_each_word
 
 ENTRY = Entry(
@@ -10,11 +10,7 @@ ENTRY = Entry(
     row=lambda example: (example.text, example.label),
     columns=("words", "tags"),
     by_hand=accuracy_of_words,
-    small=(
-        (tag_words, "HELD_OUT", HELD_OUT),
-        (tag_words.parts.WordLabelsCodec, "endless", LEARNED_FROM),
-        (word_labels, "_ENDLESS", LEARNED_FROM),
-    ),
+    small=((Names, "held_out", HELD_OUT), (WordLabelsCodec, "endless", LEARNED_FROM)),
     repair=label_each_word,
     blank=" \u3000",
     baselines=("majority", "word"),
