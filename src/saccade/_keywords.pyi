@@ -378,6 +378,9 @@ class TagWords(Options, total=False):
     vocabulary_size: int
     max_length: int
     batch_tokens: int
+    embedding_dim: int | None
+    dropout: float
+    word_dropout: float
     experts: int
     top_k: int
     experts_every: int
@@ -389,12 +392,9 @@ class TagWords(Options, total=False):
     heads: int
     layers: int
     feedforward_dim: int
-    dropout: float
     norm: Literal["pre", "post"]
     positions: Literal["sinusoidal", "rotary", "alibi", "none"]
     score: Literal["scaled_dot", "dot", "additive", "general", "cosine", "gaussian"]
-    embedding_dim: int | None
-    word_dropout: float
 
 class Predict(TypedDict, total=False):
     beam_size: int | None

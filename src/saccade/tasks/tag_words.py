@@ -6,7 +6,6 @@ from random import Random
 from typing import Any
 
 from saccade.tasks import parts
-from saccade.tasks.ensembles import shortest_texts
 
 __all__ = ["TAG_WORDS", "Names"]
 
@@ -97,9 +96,8 @@ TAG_WORDS = parts.Task(
     Options=parts.TextOptions,
     recipes={
         "names": {"learning_rate": 3e-3, "warmup_steps": 20, "max_steps": 300, "validation_steps": 100},
-        "files": {"learning_rate": 3e-3, "warmup_steps": 50, "schedule": "constant", "patience": 4},
+        "files": {"warmup_steps": 100, "validation_steps": 200, "patience": 5},
     },
     columns=lambda options: (_COLUMNS[0].names,),
-    joined=shortest_texts,
 )
 """The task, see docs/tag-words.md."""
