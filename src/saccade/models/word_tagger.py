@@ -32,7 +32,7 @@ class Options(transformer.Options, classifier.Options):
 
 
 class WordTagger(nn.Module):
-    r"""Tagger whose words attend to all words of their text.
+    r"""Tagger by layers of self-attention.
 
     .. math:: p(c_t \mid w) = \operatorname{softmax}(W h_t + b), \qquad h = \operatorname{Encoder}(P E w)
 
@@ -68,7 +68,7 @@ class WordTagger(nn.Module):
         self.output = nn.Linear(dim, classes)
 
     def forward(self, source: Padded) -> Tensor:
-        """Return the logits of all words of a batch, one text after another, `(words, classes)`."""
+        """Return logits `(words, classes)` of all words, one text after another."""
         x = add_positions(self.projection(self.words(source.values)), 0, self.options)
         x = self.norm(apply_layers(self.layers, x, masks.Lengths(source.lengths[:, None]), self.options))
         logits: Tensor = self.output(x[source.within])

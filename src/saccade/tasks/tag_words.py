@@ -9,15 +9,15 @@ from saccade.tasks import parts
 
 __all__ = ["TAG_WORDS", "Names"]
 
-_GIVEN = ("Ada", "Alan", "Emmy", "Florence", "Grace", "Jordan", "Marie", "Paris", "Sydney")
-_FAMILY = ("Austin", "Curie", "Hopper", "Houston", "Lincoln", "London", "Noether", "Turing", "York")
-_PLACES = ("Austin", "Florence", "Houston", "Jordan", "Lincoln", "London", "Paris", "Rome", "Sydney", "York")
+_FIRST = ("Ada", "Alan", "Emmy", "Florence", "Grace", "Jordan", "Marie", "Paris", "Sydney")
+_LAST = ("Austin", "Curie", "Hopper", "Houston", "Lincoln", "London", "Noether", "Turing", "York")
+_TOWNS = ("Austin", "Florence", "Houston", "Jordan", "Lincoln", "London", "Paris", "Rome", "Sydney", "York")
 _FORMS = {
-    "PER": ((_GIVEN,), (_FAMILY,), (_GIVEN, _FAMILY)),
-    "LOC": ((_PLACES,), (("New", "North", "South"), _PLACES)),
-    "ORG": ((_PLACES, ("Bank", "Motors", "Museum")), (("Bank", "Museum"), ("of",), _PLACES)),
+    "PER": ((_FIRST,), (_LAST,), (_FIRST, _LAST)),
+    "LOC": ((_TOWNS,), (("New", "North", "South"), _TOWNS)),
+    "ORG": ((_TOWNS, ("Bank", "Motors", "Museum")), (("Bank", "Museum"), ("of",), _TOWNS)),
 }
-"""Forms of names of people, places and firms, part by part. Most words are in names of several kinds."""
+"""Forms of names, part by part. Most words are in names of several kinds."""
 _SENTENCES = (
     "PER lives in LOC",
     "PER flew from LOC to LOC",
