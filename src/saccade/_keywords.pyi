@@ -370,6 +370,32 @@ class Regress(Options, total=False):
     layer_norm: bool
     pool: Literal["max", "mean", "sum"]
 
+class TagWords(Options, total=False):
+    model: Literal["self-attention"] | str
+    train_split: str | None
+    validation_split: str | None
+    test_split: str | None
+    vocabulary_size: int
+    max_length: int
+    batch_tokens: int
+    embedding_dim: int | None
+    dropout: float
+    word_dropout: float
+    experts: int
+    top_k: int
+    experts_every: int
+    expert_groups: int | None
+    capacity_factor: float | None
+    importance_weight: float | None
+    load_weight: float | None
+    hidden_dim: int
+    heads: int
+    layers: int
+    feedforward_dim: int
+    norm: Literal["pre", "post"]
+    positions: Literal["sinusoidal", "rotary", "alibi", "none"]
+    score: Literal["scaled_dot", "dot", "additive", "general", "cosine", "gaussian"]
+
 class Predict(TypedDict, total=False):
     beam_size: int | None
     length_penalty: float | None
@@ -427,5 +453,7 @@ class Train(Protocol):
     def __call__(self, task: Literal["memorize"], **more: Unpack[Memorize]) -> Run: ...
     @overload
     def __call__(self, task: Literal["regress"], **more: Unpack[Regress]) -> Run: ...
+    @overload
+    def __call__(self, task: Literal["tag-words"], **more: Unpack[TagWords]) -> Run: ...
     @overload
     def __call__(self, task: str, **more: Any) -> Run: ...

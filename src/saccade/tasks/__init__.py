@@ -26,6 +26,7 @@ TASKS = {
     "answer": "saccade.tasks.answer:ANSWER",
     "memorize": "saccade.tasks.memorize:MEMORIZE",
     "regress": "saccade.tasks.regress:REGRESS",
+    "tag-words": "saccade.tasks.tag_words:TAG_WORDS",
 }
 TASKS |= {point.name: point.value for point in entry_points(group="saccade.tasks") if point.name not in TASKS}
 
