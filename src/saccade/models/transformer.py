@@ -387,16 +387,12 @@ def add_positions(x: Tensor, first: int, options: Options) -> Tensor:
         first: position of the first features.
         options: of the model.
 
-    Returns:
-        `(batch, length, hidden_dim)`.
-
     Example:
         >>> add_positions(torch.zeros(1, 1, 4), 0, Options(hidden_dim=4, heads=1)).tolist()
         [[[0.0, 1.0, 0.0, 1.0]]]
     """
-    if options.positions != "sinusoidal":
-        return x
-    return x + waves(first + torch.arange(x.shape[1], device=x.device), x.shape[-1]).to(x.dtype)
+    indices = first + torch.arange(x.shape[1], device=x.device)
+    return x + waves(indices, x.shape[-1]).to(x.dtype) if options.positions == "sinusoidal" else x
 
 
 def _distance(x: Tensor, options: Options, align: Literal["end"] | None) -> Alibi | None:
