@@ -1,5 +1,6 @@
-"""What has to be settled before anything is imported: how Triton runs its kernels, and what is collected without it."""
+"""Settings before any import: how Triton runs its kernels, and which tests need it."""
 
+import builtins
 import importlib.util
 import os
 
@@ -11,3 +12,8 @@ if not torch.cuda.is_available():
 
 if importlib.util.find_spec("triton") is None:
     collect_ignore_glob = ["src/saccade/kernels/triton/*"]
+
+
+def pytest_runtest_teardown() -> None:
+    """Remove the last value of a doctest: tyro's import hashes all values of `builtins`."""
+    vars(builtins).pop("_", None)

@@ -18,6 +18,7 @@ from saccade.tasks.classify_image import open_images
 from saccade.tasks.classify_text.data import open_corpus as texts
 from saccade.tasks.memorize.data import open_corpus as symbols
 from saccade.tasks.regress.data import open_numbers
+from saccade.tasks.tag_words import TAG_WORDS
 from saccade.tasks.transcribe.data import open_corpus as recordings
 from saccade.tasks.translate.data import open_corpus as pairs
 
@@ -36,6 +37,7 @@ def row(job, n, folder):
         "caption": lambda: {"image": image(folder, n), "caption": f"a picture {n}"},
         "answer": lambda: {"image": image(folder, n), "question": "is it red?", "answer": "yes" if n % 2 else "no"},
         "classify-image": lambda: {"image": image(folder, n), "label": "cat" if n % 2 else "dog"},
+        "tag-words": lambda: {"words": f"Ada met {n}", "tags": "NAME O O"},
     }[job]()
 
 
@@ -58,6 +60,9 @@ OPEN = {
     "caption": lambda data, objects=None: captions(data, 12, objects),
     "answer": lambda data, objects=None: questions(data, 12, objects),
     "classify-image": lambda data, objects=None: open_images(data, None, objects),
+    "tag-words": lambda data, objects=None: TAG_WORDS.open(
+        runs.options(TAG_WORDS, data, "self-attention", {}), objects
+    ),
 }
 
 

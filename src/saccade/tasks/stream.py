@@ -19,15 +19,15 @@ def texts(inputs: Any, columns: Sequence[Sequence[str]] = ()) -> Iterator[str]:
     """Give a text or a path, several, or rows by their columns, as lines.
 
     Args:
-        inputs: a text, a path, or an iterable of texts, paths and mappings.
+        inputs: a text, a path, or an iterable of texts, paths and mappings. A cell may be a list of words.
         columns: accepted names of each column of an input.
 
     Raises:
         ArgumentError: for anything else.
 
     Example:
-        >>> list(texts("one")), list(texts(["one", Path("two.png"), {"Text": "three"}], [("text",)]))
-        (['one'], ['one', 'two.png', 'three'])
+        >>> list(texts("one")), list(texts(["one", Path("two.png"), {"Text": ["a", "word"]}], [("text",)]))
+        (['one'], ['one', 'two.png', 'a word'])
     """
     several = [inputs] if isinstance(inputs, str | Path | Mapping) or not isinstance(inputs, Iterable) else inputs
     for number, row in enumerate(several, 1):
@@ -95,6 +95,9 @@ def _cell(row: Mapping[str, Any], names: Sequence[str], number: int) -> str:
     if name is None:
         expected = f"a column {' or '.join(names)}" if names else "a single column"
         raise ArgumentError(f"inputs: row {number}: expected {expected}, got {', '.join(map(str, row)) or 'none'}")
-    if not isinstance(cell := row[name], str | Path):
+    cell = row[name]
+    if isinstance(cell, list | tuple) and all(isinstance(word, str) for word in cell):
+        return " ".join(cell)
+    if not isinstance(cell, str | Path):
         raise ArgumentError(f"inputs: row {number}: expected a text or a path in {name}, got {type(cell).__name__}")
     return str(cell)
