@@ -80,7 +80,7 @@ def test_answers_are_the_lines_that_the_shell_prints(trained, asked, words, tmp_
 
 def test_alignments_are_the_objects_that_the_shell_prints(trained, capsys):
     [told] = trained.align(TEXTS[0], nbest=2)
-    printed = json.loads(shell(capsys, "predict", trained.folder, TEXTS[0], "--alignments", "--nbest", 2))
+    printed = json.loads(shell(capsys, "predict", trained.folder, TEXTS[0], "--json", "--nbest", 2))
     assert len(told["translations"]) == 2 and told["source"] == printed["source"] == TEXTS[0]
     assert told.keys() == printed.keys() and told["source_tokens"] == printed["source_tokens"]
     for own, other in zip(told["translations"], printed["translations"], strict=True):

@@ -255,7 +255,7 @@ class Run:
         return list(self.answers(input_lines(self.task, inputs), self.request("predict", request)))
 
     def align(self, inputs: Inputs, **request: "Unpack[keywords.Predict]") -> list[dict[str, Any]]:
-        """Answer inputs with their attention, as `saccade predict --alignments` does."""
+        """Answer inputs with their attention, as `saccade predict --json` does."""
         answers = self.answers(input_lines(self.task, inputs), self.request("predict", request), "json")
         return [answer.to_json() for answer in answers]
 

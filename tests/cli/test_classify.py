@@ -68,7 +68,7 @@ def test_all_labels_have_probabilities_that_sum_to_one(texts, asked):
 
 
 def test_what_was_attended_to_is_json_and_a_picture(texts, asked, tmp_path):
-    [told] = map(json.loads, asked("predict", texts, TEXTS[0], "--alignments")[1])
+    [told] = map(json.loads, asked("predict", texts, TEXTS[0], "--json")[1])
     assert set(told) == {"text", "tokens", "answers", "probabilities", "weights"} and told["text"] == TEXTS[0]
     assert sum(told["probabilities"].values()) == pytest.approx(1, abs=1e-5)
     attends = texts.name != "sum"
@@ -138,7 +138,7 @@ def test_images_are_measured_and_described(images, asked):
     code, lines, _ = asked("eval", images / "run", "--split", "test")
     assert code == 0 and lines[0].startswith("accuracy on test: ")
     path = images / "data/dark/00.png"
-    [told] = map(json.loads, asked("predict", images / "run", path, "--alignments")[1])
+    [told] = map(json.loads, asked("predict", images / "run", path, "--json")[1])
     assert told["file"] == str(path) and set(told["probabilities"]) == {"dark", "light"}
 
 
@@ -168,7 +168,7 @@ def test_folders_of_classes_decode_and_lose_markup(asked, tmp_path):
     (tmp_path / "in.txt").write_text("pos<br />film\n\nneg")
     code, lines, _ = asked("predict", tmp_path / "run", "--input", tmp_path / "in.txt", "--names")
     assert code == 0 and [line.split("\t")[0] for line in lines] == ["pos<br />film", "", "neg"] and lines[1] == "\t"
-    told = json.loads(asked("predict", tmp_path / "run", "pos<br />film", "--alignments")[1][0])
+    told = json.loads(asked("predict", tmp_path / "run", "pos<br />film", "--json")[1][0])
     assert told["tokens"] == ["pos", "film"]
     other = [*words[:-1], "--no-strip-markup"]  # other data
     assert asked("train", "classify-text", *other, "--run", tmp_path / "run")[0] == 2

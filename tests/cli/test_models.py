@@ -37,7 +37,7 @@ def test_the_verbs_do_with_it_what_they_do(model, tmp_path, capsys):
     assert main(["predict", str(run), "18 juin 2025", "--beam-size", "3", "--nbest", "2"]) == 0
     assert len(capsys.readouterr().out.splitlines()) >= 2
     attends = model not in ("encoder-decoder", "bytenet")
-    assert main(["predict", str(run), "18 juin 2025", "--alignments"]) == 0
+    assert main(["predict", str(run), "18 juin 2025", "--json"]) == 0
     [best, *_] = json.loads(capsys.readouterr().out)["translations"]
     assert (best["weights"] is not None) == attends
     if attends:

@@ -64,7 +64,7 @@ def test_n_best(run, capsys):
 
 def test_alignments_are_json_one_object_a_line(run, capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", Stream("\n".join(LINES).encode(), typed=False))
-    assert main(["predict", str(run), "--alignments", "--nbest", "2"]) == 0
+    assert main(["predict", str(run), "--json", "--nbest", "2"]) == 0
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [item["source"] for item in found] == LINES
     for item in found:
@@ -78,7 +78,7 @@ def test_alignments_are_json_one_object_a_line(run, capsys, monkeypatch):
 def test_another_penalty_changes_the_score(run, capsys):
     scores = []
     for options in ([], ["--length-penalty", "0"], ["--length-penalty", "0", "--beam-size", "4"]):
-        assert main(["predict", str(run), LINES[0], "--alignments", *options]) == 0
+        assert main(["predict", str(run), LINES[0], "--json", *options]) == 0
         scores.append(json.loads(capsys.readouterr().out)["translations"][0]["score"])
     assert scores[1] < scores[0] and scores[1] <= scores[2]
 
@@ -138,7 +138,7 @@ def test_draws_follow_from_the_seed(run, tmp_path, capsys, monkeypatch):
 def test_answers_begin_with_a_prefix_and_are_not_too_short(run, others, capsys):
     for more in ([], ["--sample"], ["--beam-size", "3"], ["--ensemble", str(others / "twin")]):
         words = ["--prefix", "1977-0", "--min-length", "9", "--nbest", "2", "--replace-unknown", *more]
-        assert main(["predict", str(run), LINES[0], "--alignments", *words]) == 0
+        assert main(["predict", str(run), LINES[0], "--json", *words]) == 0
         found = json.loads(capsys.readouterr().out)["translations"]
         assert len(found) == 2
         for output in found:
@@ -150,7 +150,7 @@ def test_answers_begin_with_a_prefix_and_are_not_too_short(run, others, capsys):
 def test_coverage_changes_the_score(run, capsys):
     scores = []
     for coverage in ("0", "0.5"):
-        words = ["--nbest", "3", "--coverage-penalty", coverage, "--alignments"]
+        words = ["--nbest", "3", "--coverage-penalty", coverage, "--json"]
         assert main(["predict", str(run), LINES[0], *words]) == 0
         scores.append([output["score"] for output in json.loads(capsys.readouterr().out)["translations"]])
     assert scores[1] < scores[0] and scores[1] == sorted(scores[1], reverse=True)
@@ -177,7 +177,7 @@ def test_several_runs_answer_as_one(run, others, capsys):
         "itself": ["--ensemble", str(others / "twin"), "--ensemble", str(others / "triplet")],
         "another": ["--ensemble", str(others / "alike")],
     }.items():
-        assert main(["predict", str(run), LINES[0], "--beam-size", "3", "--alignments", *more]) == 0
+        assert main(["predict", str(run), LINES[0], "--beam-size", "3", "--json", *more]) == 0
         answers[name] = json.loads(capsys.readouterr().out)["translations"][0]
     assert answers["itself"]["text"] == answers["alone"]["text"]
     assert answers["itself"]["score"] == pytest.approx(answers["alone"]["score"], abs=1e-4)
@@ -223,8 +223,8 @@ def test_names_stand_before_their_answers(run, tmp_path, capsys):
     named = [line.split("\t", 1) for line in capsys.readouterr().out.splitlines()]
     assert [name for name, _ in named] == [line for line in LINES for _ in range(2)]
     assert [answer for _, answer in named] == plain
-    assert main(["predict", str(run), LINES[0], "--names", "--alignments"]) == 2
-    assert "--names: expected without --alignments" in capsys.readouterr().err
+    assert main(["predict", str(run), LINES[0], "--names", "--json"]) == 2
+    assert "--names: expected without --json" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("verb", ["predict", "look"])
@@ -248,7 +248,7 @@ def test_a_typed_bad_line_is_reported_at_once(verb, tmp_path, capsys, monkeypatc
 
 @pytest.mark.parametrize(("terminal", "written"), [(True, "\\x1b[31m\\u202e"), (False, "\x1b[31m\u202e")])
 def test_an_answer_is_escaped_on_a_terminal_alone(capsys, monkeypatch, terminal, written):
-    options = SimpleNamespace(names=False, alignments=False, typed=False, input=None, text="text")
+    options = SimpleNamespace(names=False, json=False, typed=False, input=None, text="text")
     trained = SimpleNamespace(task=None, answers=lambda lines, *_, **__: ("\x1b[31m\u202e" for _ in lines))
     monkeypatch.setattr("saccade.cli.predict.open_request", lambda *_: (options, None, trained))
     monkeypatch.setattr("saccade.cli.predict.inputs", lambda *_: nullcontext(iter(["text"])))

@@ -54,8 +54,8 @@ def ask(capsys):
         ("--device cpu", "--nbest 2 --rounded", 2),
         ("--raised-by -1", "", 1),
         ("--raised_by -1 --rounded", "--device=cpu", 1),
-        ("--alignments", "", 1),
-        ("--alignments --rounded --nbest 2", "", 1),
+        ("--json", "", 1),
+        ("--json --rounded --nbest 2", "", 1),
     ],
 )
 def test_a_run_is_found_wherever_it_stands_among_options(line, ask, before, behind, count):
@@ -101,7 +101,7 @@ def test_options_of_other_tasks_are_refused_by_their_names(line, ask, verb, word
 
 
 def test_options_of_another_verb_are_unknown(line, ask):
-    for verb, option in (("eval", "--nbest"), ("look", "--rounded"), ("eval", "--alignments"), ("look", "--ensemble")):
+    for verb, option in (("eval", "--nbest"), ("look", "--rounded"), ("eval", "--json"), ("look", "--ensemble")):
         code, _, err = ask(verb, line, option)
         assert code == 2 and len(err) == 1 and f"unknown option {option}" in err[0]
 
@@ -115,7 +115,7 @@ def test_a_text_behind_two_dashes_may_begin_with_one(line, ask):
 
 def test_help_is_of_the_run_or_of_all_tasks(line, ask, tmp_path):
     own = " ".join(ask("predict", line, "--help-all")[1])
-    assert all(option in own for option in ("--raised-by", "--rounded", "--device", "--alignments"))
+    assert all(option in own for option in ("--raised-by", "--rounded", "--device", "--json"))
     assert "--beam-size" not in own and "Add this to each height" in own
     every = " ".join(ask("predict", "--help")[1])
     assert all(option in every for option in ("--raised-by", "--beam-size", "--ctc-rescoring", "--replace-unknown"))
@@ -137,7 +137,7 @@ def test_help_without_a_run_names_the_tasks_of_an_option(ask, monkeypatch):
     monkeypatch.setenv("COLUMNS", "2000")
     every = " ".join(" ".join(ask("look", "--help-all")[1]).split())
     assert "--by {attention,jacobian,gradient,grad-cam} " in every
-    assert " answer: Attention weights (attention), " in every and " caption: Attention " in every
+    assert " answer: Attention, gradient of the answer, " in every and " caption: Attention " in every
     assert " classify-text: With --layer: " in every and "--output TEXT Folder for the pictures" in every
 
 
@@ -221,5 +221,5 @@ def test_a_line_that_cannot_be_read_has_a_blank_answer_and_is_said(line, ask, tm
         "line 3: expected 4 numbers, got 2",
         "error: 2 of 4 inputs could not be read, as said above; their answers are blank",
     ]
-    code, out, err = ask("predict", line, "--input", tmp_path / "points.txt", "--alignments")
+    code, out, err = ask("predict", line, "--input", tmp_path / "points.txt", "--json")
     assert [json.loads(text)["height"] is None for text in out] == [False, True, True, False]

@@ -77,7 +77,7 @@ def test_what_predict_eval_look_and_data_show_is_escaped(run, shown, tmp_path):
     for words, parts in (
         (["predict", run, "word1"], [f"label0{SHOWN}", f"label1{SHOWN}"]),
         (["predict", run, f"word{HOSTILE}", "--names"], [f"word{SHOWN}"]),
-        (["predict", run, f"word{HOSTILE}", "--alignments"], [f"label0\\u001b{SHOWN[4:]}"]),
+        (["predict", run, f"word{HOSTILE}", "--json"], [f"label0\\u001b{SHOWN[4:]}"]),
         (["eval", run], [f"label0{SHOWN}", f"label1{SHOWN}"]),
         (["look", run, "word1", "--output", tmp_path / HOSTILE], [f"/{SHOWN}/"]),
         (["data", "classify-text", "--data", data], [f"label0{SHOWN}", f"label1{SHOWN}"]),
@@ -141,7 +141,7 @@ def halved(run, tmp_path):
     "words",
     [
         ["predict", "word1", "--nbest", "2"],
-        ["predict", "word1", "--alignments"],
+        ["predict", "word1", "--json"],
         ["look", "word1", "--json"],
         ["eval"],
     ],

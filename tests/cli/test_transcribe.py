@@ -129,7 +129,7 @@ def test_several_answers_draws_and_alignments(run, clips, capsys):
     assert (
         len(drawn) == 4 and drawn == asked(capsys, "predict", run, path, "--sample", "--nbest", "4", "--seed", "3")[1]
     )
-    [line] = asked(capsys, "predict", run, path, "--alignments")[1]
+    [line] = asked(capsys, "predict", run, path, "--json")[1]
     assert json.loads(line)["file"] == str(path)
     code, _, err = asked(capsys, "predict", run, path, "--replace-unknown")
     assert code == 2 and err == ["error: --replace-unknown: expected only with a run of translate; leave it out"]

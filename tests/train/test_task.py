@@ -68,7 +68,7 @@ def test_one_line_in_table_of_tasks_gives_a_task_every_verb(tmp_path, capsys):
         for verb, words, found in (
             ("eval", [], "closeness on test: 0."),
             ("predict", ["1 2 3 4"], "."),
-            ("predict", ["1 2 3 4", "--alignments"], '{"point": "1 2 3 4", "height": '),
+            ("predict", ["1 2 3 4", "--json"], '{"point": "1 2 3 4", "height": '),
             ("look", ["1 2 3 4"], "1_2_3_4.png"),
         ):
             assert main([verb, str(run), *words]) == 0

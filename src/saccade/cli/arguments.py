@@ -29,6 +29,7 @@ _ELSEWHERE = {  # options of other trainers, by ours
     "--patience": ("--early-stopping", "--early-stopping-patience"),
     "--beam-size": ("--num-beams", "--beam"),
     "--nbest": ("--n-best", "--num-return-sequences"),
+    "--json": ("--alignments", "--jsonl"),
 }
 _VALUE = re.compile(r"^Error parsing (--\S+): (.*(?:INT|FLOAT|int|float).*) \[?'(.*)'\]?$")  # a number's
 _CHOICE = re.compile(r"^invalid choice '(.*)' for argument '(--[^']+)'\. Expected one of \((.*)\)$")

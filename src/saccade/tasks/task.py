@@ -16,7 +16,7 @@ from saccade.data.dataset import Dataset, Lazy, opened, take
 from saccade.errors import ArgumentError
 from saccade.tasks import load_task
 from saccade.tasks.batches import Sampler
-from saccade.tasks.ensembles import check_alike
+from saccade.tasks.ensembles import check_alike, shortest_texts
 from saccade.tasks.predictor import Predictor
 from saccade.tasks.request import NoOptions
 from saccade.tasks.stream import texts
@@ -130,6 +130,10 @@ def _in_blocks(job: "Job", model: nn.Module, split: str, indices: Sequence[int],
     return replace(evaluation, seconds=seconds)
 
 
+def _joined(job: "Job", model: nn.Module, others: Sequence["Trained"]) -> Any:
+    return shortest_texts(job, model, others) if hasattr(job.settings, "max_length") else job.codec
+
+
 @dataclass(frozen=True, kw_only=True)
 class Task:
     """A kind of job.
@@ -154,7 +158,8 @@ class Task:
         sampler: from a job to its training batches. Default: about `batch_tokens` words, or else `batch_size` samples.
         evaluate: measures some examples of a split. Default: by the predictor's `predict` and `measure`.
         lines: from a codec and Python objects to lines of input. Default: texts, paths, and rows by `columns`.
-        joined: from a job, its model and other runs to the codec of the ensemble. Default: that of the job.
+        joined: from a job, its model and other runs to the codec of the ensemble. Default: that of the job, with the
+            least `max_length` of all runs.
         at_once: examples of a split that are in memory together. Default: `AT_ONCE`.
     """
 
@@ -177,9 +182,7 @@ class Task:
     sampler: Callable[["Job"], Sampler[Any]] = field(default=_sampled, repr=False)
     evaluate: Callable[["Job", nn.Module, str, Sequence[int], Any], Evaluation] = field(default=_in_blocks, repr=False)
     lines: Callable[[Any, Any], Iterator[str]] | None = field(default=None, repr=False)
-    joined: Callable[["Job", nn.Module, Sequence["Trained"]], Any] = field(
-        default=lambda job, model, others: job.codec, repr=False
-    )
+    joined: Callable[["Job", nn.Module, Sequence["Trained"]], Any] = field(default=_joined, repr=False)
     at_once: int | None = None
 
     def recipe(self, model: str, data: str) -> dict[str, Any]:

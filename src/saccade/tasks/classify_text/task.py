@@ -17,7 +17,6 @@ from saccade.tasks.classify_text.answer import LookRequest, TextAnswer, answers,
 from saccade.tasks.classify_text.codec import LabelledTexts
 from saccade.tasks.classify_text.data import BUILTIN, Corpus, open_corpus
 from saccade.tasks.classify_text.options import RECIPES, Options, suited
-from saccade.tasks.ensembles import shortest_texts
 from saccade.tasks.labels.baselines import timed
 from saccade.tasks.labels.labelled import LabelledText
 from saccade.tasks.labels.ranking import label_numbers
@@ -132,7 +131,6 @@ CLASSIFY_TEXT = Task(
     requests={"predict": Request, "eval": NoOptions, "look": LookRequest},
     columns=lambda options: (("text", "sentence"),),
     suit=_suited,
-    joined=shortest_texts,
     at_once=1 << 30,
 )
 """The task, see docs/classify-text.md.

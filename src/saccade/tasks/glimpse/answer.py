@@ -81,7 +81,7 @@ class EyeAnswer(Ranked):
         if self.ranking is None or isinstance(self.image, Unreadable):
             return
         if self.seen is not None and len(self.seen.location) > MOST_GLIMPSES:
-            got = f"{len(self.seen.location)}; `saccade predict --alignments` writes their places"
+            got = f"{len(self.seen.location)}; `saccade predict --json` writes their places"
             raise ArgumentError(f"--glimpses: expected at most {MOST_GLIMPSES} to be drawn, got {got}")
         if self.maps is not None:
             yield from draw_maps(self.image, self.ranking.title, self.maps, folder, json=json)
