@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from saccade._definitions.numerics import divide
-from saccade.look import overlays, sequential_jacobian
+from saccade.look import overlays
 from saccade.look._figure import MOST_PANELS, rounded
 from saccade.look._files import file_name
-from saccade.look._jacobian import returning
 from saccade.models.answerer import Looked
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
+from saccade.tasks import looking
 from saccade.tasks.answer.codec import Batch, Query
 from saccade.tasks.answer.data import Asked
 from saccade.tasks.image.influence import Score, cells_of, gradients, images_of, moved, word_vectors
@@ -132,19 +132,16 @@ def jacobian(model: Any, source: Visual, ids: Sequence[int]) -> Evidence:
     """
     answerer = getattr(model, "answerer", model)
     [embedding] = word_vectors(model)
-    with torch.inference_mode(mode=False), torch.no_grad():  # a caller may be in inference mode
+    with torch.inference_mode(mode=False):  # a caller may be in inference mode
         image = Visual(*(None if part is None else part.clone() for part in source))  # type: ignore[arg-type]
-        words = torch.tensor([list(ids)], device=source.values.device)
-        vectors = embedding(words)[0]
+    words = torch.tensor([list(ids)], device=source.values.device)
+    question = Padded(words, words.new_tensor([words.shape[1]]))
 
-    def outputs(copies: Tensor) -> Tensor:
-        count = len(copies)
-        question = Padded(words.expand(count, -1), words.new_full((count,), words.shape[1]))
-        with returning(embedding, copies):
-            logits: Tensor = answerer(image._replace(about=words.new_zeros(count)), question)
+    def outputs(copies: Padded) -> Tensor:
+        logits: Tensor = answerer(image._replace(about=torch.zeros_like(copies.lengths)), copies)
         return logits[:, None]
 
-    return _of_words("jacobian", _scaled(sequential_jacobian(outputs, vectors)[0].float()).cpu())
+    return _of_words("jacobian", _scaled(looking.jacobian(embedding, question, outputs)[0].float()))
 
 
 def pointing(

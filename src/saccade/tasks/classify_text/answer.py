@@ -10,10 +10,8 @@ from torch import Tensor
 
 from saccade import look
 from saccade.errors import ArgumentError
-from saccade.look import sequential_jacobian
 from saccade.look._figure import rounded
 from saccade.look._files import file_name
-from saccade.look._jacobian import returning
 from saccade.models.padded import Padded
 from saccade.nn import MixtureOfExperts
 from saccade.tasks import looking
@@ -219,17 +217,8 @@ def jacobian(model: Any, text: Text) -> Tensor:
 
     It has the logits y of all classes. Vectors of runs of words (`--ngrams`) stay as they are.
     """
-    with torch.inference_mode(mode=False), torch.no_grad():  # answers are made in inference mode
-        source = _source(model, text)
-        vectors = model.words.embedding(source.values)[0]
-
-    def logits(moved: Tensor) -> Tensor:
-        copies = Padded(*(part.expand(len(moved), *part.shape[1:]) for part in source))
-        with returning(model.words.embedding, moved):
-            rows: Tensor = model(copies)
-        return rows[:, None]
-
-    return sequential_jacobian(logits, vectors)[0].cpu()
+    source = _source(model, text)
+    return looking.jacobian(model.words.embedding, source, lambda copies: model(copies)[:, None])[0]
 
 
 def _picture(model: Any, text: Text, ranking: Ranking, reading: Reading, request: LookRequest) -> Picture:
