@@ -107,13 +107,14 @@ class Sight:
     @classmethod
     def restore(cls, content: Mapping[str, Any]) -> "Sight":
         """Read it, or raise `KeyError`, `TypeError` or `ValueError` if it is damaged."""
-        names = ("grid",) if "dim" in content else ("shape",)
-        sizes = [content[name] for name in names if content[name] is not None]
-        if any(not isinstance(size, list) or len(size) != (2 if "dim" in content else 3) for size in sizes):
-            raise ValueError(f"expected sizes, got {sizes!r:.60}")
-        whole = [whole_number({"size": number}, "size") for size in sizes for number in size]
+        name, count = ("grid", 2) if "dim" in content else ("shape", 3)
+        sizes = content[name]
+        regions = name == "grid" and sizes is None  # features without a grid
+        if not regions and (not isinstance(sizes, list) or len(sizes) != count):
+            raise ValueError(f"expected {name} of {count} numbers, got {sizes!r:.60}")
+        whole = [whole_number({"size": number}, "size") for number in sizes or ()]
         if "dim" in content:
-            return cls(dim=whole_number(content, "dim"), grid=(whole[0], whole[1]) if whole else None)
+            return cls(dim=whole_number(content, "dim"), grid=None if regions else (whole[0], whole[1]))
         mean, std = (tuple(map(float, content[name])) for name in ("mean", "std"))
         return cls((whole[0], whole[1], whole[2]), mean, std)
 
