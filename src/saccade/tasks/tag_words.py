@@ -5,6 +5,7 @@ from itertools import count
 from random import Random
 from typing import Any
 
+from saccade.data.layouts.conll import conll
 from saccade.tasks import parts
 
 __all__ = ["TAG_WORDS", "Names"]
@@ -74,6 +75,7 @@ def _open(options: Any, objects: Any) -> Any:
         blank=parts.Blank[parts.Row](lambda row: not row["text"], "texts, which are blank"),
         what="texts",
         check=_check,
+        first=(conll,),
     )
 
 
