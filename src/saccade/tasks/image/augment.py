@@ -60,7 +60,7 @@ def shift(images: Tensor, most: int, generator: torch.Generator) -> Tensor:
     This is a random crop of the image after a reflection pad of `most` pixels.
 
     Source:
-        He et al. 2016, section 4.2: shifts of 4 pixels for images of 32 × 32, but with zeros as pad.
+        He et al. 2016, section 4.2: shifts of 4 pixels for images of 32 × 32, but with a black pad.
 
     Example:
         >>> shift(torch.arange(5)[None, None, None].expand(2, 1, 5, 5), 2, torch.Generator().manual_seed(1))[:, 0, 0]

@@ -32,7 +32,7 @@ def pointed(weights: Tensor, boxes: Sequence[Sequence[float]], size: tuple[int, 
         \text{hit} = \big[m_{\arg\max_i w_i} \in \textstyle\bigcup B\big] \qquad
         \text{share} = \frac{\sum_i w_i\, [m_i \in \bigcup B]}{\sum_i w_i}
 
-    where \(m_i\) is the middle of cell i. Of equal largest weights the first counts. Weights of 0 are no hit.
+    where \(m_i\) is the middle of cell i. Of equal largest weights the first counts. All weights of 0 are no hit.
 
     Args:
         weights: of cells, at least 0.

@@ -84,8 +84,7 @@ def maps_of(shown: Shown, weights: Tensor, shape: tuple[int, int] | None) -> Ten
 def parts_read(shown: Shown, weights: Tensor, shape: tuple[int, int] | None) -> list[Box | None] | None:
     """Return the box of the only part with weight in each row.
 
-    A row with several parts has None. If all rows have several parts, the result is None. For the arguments see
-    `maps_of`.
+    Any other row has None. If no row has a single part, the result is None. For the arguments see `maps_of`.
 
     Example:
         >>> shown = Shown("a.png", torch.zeros(3, 8, 8, dtype=torch.uint8))

@@ -88,7 +88,7 @@ def open_files(data: str, size: int | None, objects: Any, names: SplitNames) -> 
 def _folders(path: Path, names: SplitNames, scaled: "_Scaled") -> dict[str, Table] | None:
     """Rows of images in class folders.
 
-    The path is a folder, an archive, or a folder with nothing but an archive.
+    The path is a folder, an archive, or a folder with a single archive and no folders.
     """
     beside = [file for file in path.iterdir() if not file.name.startswith(".")] if path.is_dir() else []
     archives = [file for file in beside if file.is_file() and is_archive(file)]

@@ -9,8 +9,8 @@
 
 The kind and the question are drawn evenly. Then the answer and the number of things are drawn evenly and independently,
 so the question and the number of things favour no answer. The scene is drawn at random, given the number of things and
-the answer. Things are in the order from left to right. Questions about places occur in training only. They teach a
-model to use positions, without which it does not learn from relations where to look.
+the answer. Things are in the order from left to right. Questions about places occur in training only. From them a model
+learns to use positions. Only then it learns from relations where to look.
 
 A scene has the things of its question, for example one circle or four red things. So the image alone has information on
 the question and its answer. With 4 to 6 things, the best guess from the image alone is right in 30% of all questions,
