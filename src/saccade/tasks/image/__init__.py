@@ -1,5 +1,5 @@
-"""What reads images: files, folders and archives of them, the layouts of public data sets, and pictures drawn here.
+"""Data of images: files, folders, archives, public data sets and generated images.
 
-`sources` gives labelled images and `pictures` images that texts are about, from rows of `saccade.data`. The parts that
-all tasks on images share lie beside them (`task`, `options`, `sight`, `shown`).
+`sources` makes labelled images and `pictures` makes images with texts, both from rows of `saccade.data`. The other
+modules are shared by all tasks on images, for example `options`, `sight` and `shown`.
 """

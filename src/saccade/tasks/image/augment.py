@@ -1,4 +1,4 @@
-"""Images changed at random in ways that leave their class as it is: flipped, shifted. A batch is one operation."""
+"""Augmentation of batches of images: random flips and shifts."""
 
 from collections.abc import Sequence
 
@@ -12,12 +12,12 @@ __all__ = ["check_shift", "flip", "flipped_and_shifted", "shift"]
 
 
 def flipped_and_shifted(images: Tensor, seed: int, step: int, *, mirrored: bool, shifted: int) -> Tensor:
-    """Return images `(batch, channels, height, width)` that are mirrored and shifted at random.
+    """Mirror and shift images `(batch, channels, height, width)` at random.
 
     Args:
         images: the images.
-        seed, step: of the run and its batch, which decide the draws.
-        mirrored: whether about every other image is mirrored from left to right.
+        seed, step: seed of the run and step of the batch, for the generator of random numbers.
+        mirrored: whether each image is mirrored from left to right with a probability of 1/2.
         shifted: largest shift in pixels.
     """
     if not mirrored and not shifted:
@@ -28,7 +28,9 @@ def flipped_and_shifted(images: Tensor, seed: int, step: int, *, mirrored: bool,
 
 
 def flip(images: Tensor, generator: torch.Generator) -> Tensor:
-    """Return images `(batch, channels, height, width)`, each mirrored from left to right with a probability of 1/2.
+    """Mirror images `(batch, channels, height, width)` at random.
+
+    Each image is mirrored from left to right with a probability of 1/2.
 
     Example:
         >>> images = torch.arange(4).reshape(4, 1, 1, 1) * 10 + torch.arange(3)
@@ -49,14 +51,16 @@ def check_shift(most: int, shape: Sequence[int]) -> None:
 
 
 def shift(images: Tensor, most: int, generator: torch.Generator) -> Tensor:
-    r"""Return images `(batch, channels, height, width)`, each shifted by up to `most` pixels in both directions.
+    r"""Shift images `(batch, channels, height, width)` at random.
+
+    Each image is shifted by up to `most` pixels in both directions.
 
     .. math:: y_{c,i,j} = x_{c,\, i + a,\, j + b}, \qquad a, b \sim \{-most, \ldots, most\}
 
-    The image is mirrored at its edges, as if it were padded and a part of its size cut out.
+    This is a random crop of the image after a reflection pad of `most` pixels.
 
     Source:
-        He et al. 2016, section 4.2: 4 pixels of 32, there with black at the edges.
+        He et al. 2016, section 4.2: shifts of 4 pixels for images of 32 × 32, but with a black pad.
 
     Example:
         >>> shift(torch.arange(5)[None, None, None].expand(2, 1, 5, 5), 2, torch.Generator().manual_seed(1))[:, 0, 0]

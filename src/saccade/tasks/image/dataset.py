@@ -15,12 +15,12 @@ from saccade.errors import ArgumentError
 __all__ = ["HELD_OUT", "Dataset", "Example", "ImageRows", "check_scaled", "pixels", "refuse_size", "statistics"]
 
 HELD_OUT = (10, 5000)
-"""One in so many images of files is held out for a missing split, and at most so many."""
-_SEEN = 1_000  # training images that the mean and deviation of channels are computed from
+"""Held-out images of files for a missing split: one in 10, and at most 5,000."""
+_SEEN = 1_000  # most training images for the mean and deviation of channels
 
 
 class Example(NamedTuple):
-    """An image, its label, and the group that it is measured in beside its class, "" if none.
+    """An image, its label, and its group for further metrics, "" if none.
 
     >>> Example(torch.zeros(3, 8, 8, dtype=torch.uint8), "cat", "").label
     'cat'
@@ -82,7 +82,7 @@ class ImageRows(Examples[Example]):
 
     @property
     def fingerprint(self) -> str:
-        """How many examples there are, and a hash of all images and labels."""
+        """Number of examples, and a hash of all images and labels."""
         digest = hashlib.blake2b(repr((self.labels, self.shape)).encode(), digest_size=8)
         for split in SPLITS:
             for row in self.rows.splits[split]:
@@ -100,7 +100,7 @@ class ImageRows(Examples[Example]):
 
 
 def pixels(images: Tensor) -> Tensor:
-    """Return uint8 images as models take them: float32 in [0, 1].
+    """Convert uint8 images to float32 in [0, 1], the input of models.
 
     >>> pixels(torch.tensor([[[0, 255]]], dtype=torch.uint8))
     tensor([[[0., 1.]]])
@@ -109,10 +109,10 @@ def pixels(images: Tensor) -> Tensor:
 
 
 def statistics(image: Callable[[int], Tensor], size: int | None) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the mean and the standard deviation of each channel over training images in [0, 1].
+    """Return mean and standard deviation of each channel of training images.
 
-    They are of 500 to 1,000 images, evenly apart, or of the first 1,000 endless ones, and rounded to six digits. A
-    channel that never changes has a deviation of 1.
+    Pixels are in [0, 1]. The sample is 500 to 1,000 images, evenly apart, or the first 1,000 of endless images. Results
+    are rounded to six digits. A constant channel has a deviation of 1.
 
     Args:
         image: from an index to an image, `(channels, height, width)`, uint8.
@@ -134,12 +134,12 @@ def statistics(image: Callable[[int], Tensor], size: int | None) -> tuple[tuple[
 
 
 def refuse_size(data: str, size: int | None) -> None:
-    """Reject a size for images that have one."""
+    """Reject a size for images of fixed size."""
     if size is not None:
         raise ArgumentError(f"--size: expected none for {data}, whose images have one size; leave {size} out")
 
 
 def check_scaled(data: Dataset, size: int | None) -> None:
-    """Reject a size for images that are not scaled."""
+    """Reject a size for images without scaling."""
     if getattr(data, "unscaled", False):
         refuse_size("arrays and Pillow images", size)

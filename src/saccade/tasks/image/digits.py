@@ -10,7 +10,7 @@ Image number i of a split on a canvas follows from one generator. All choices ar
                                             left to right (in validation and test number i first), and the columns on
                                             their left in order
 
-The brighter pixel of two is seen. Digits of a row do not overlap.
+Where patches overlap, the brighter pixel counts. Digits of a row do not overlap.
 
 Source:
     Alpaydin, Kaynak 1998, "Optical Recognition of Handwritten Digits", UCI Machine Learning Repository, the test part,
@@ -39,14 +39,14 @@ from saccade.train.randomness import generator
 
 __all__ = ["SIDE", "Clutter", "DigitRow", "open_digits"]
 
-SIDE, _MARGIN = 28, 2  # pixels of an image, and how many of them stay black around a digit, as MNIST has four
+SIDE, _MARGIN = 28, 2  # pixels of an image's side, and of the black margin around a digit, which is 4 in MNIST
 _GREYS = 16  # the brightest
 _MOST, _MOST_PIECES, _MOST_DIGITS = 4096, 1000, 100  # pixels of a canvas's side, pieces, and digits of a row
 
 
 @cache
 def open_digits() -> ImageRows:
-    """Return the digits; a tenth each is held out for validation and test, by their hashes.
+    """Return the digits: a tenth each, by their hashes, for validation and test.
 
     Example:
         >>> data = open_digits()
@@ -77,7 +77,7 @@ def open_digits() -> ImageRows:
 
 @dataclass(frozen=True, eq=False)
 class _Canvas(Generated[Example]):
-    """Digits on a canvas: endless to train on, as many as there are digits to validate and test on."""
+    """Digits on a canvas: endless in training, one image per digit elsewhere."""
 
     digits: ImageRows
     canvas: int = 60
@@ -114,7 +114,7 @@ class _Canvas(Generated[Example]):
         return lambda below: int(next(numbers) * below)
 
     def laid(self, placed: Iterable[tuple[Any, int, int]]) -> Tensor:
-        """Return a canvas with patches and their upper left corners, where the brighter pixel is seen."""
+        """Paint patches at upper left corners on a canvas. The brighter pixel counts."""
         canvas = np.zeros(self.shape, np.uint8)
         for patch, top, left in placed:
             place = canvas[:, top : top + patch.shape[1], left : left + patch.shape[2]]
@@ -122,7 +122,7 @@ class _Canvas(Generated[Example]):
         return torch.from_numpy(canvas)
 
     def check_room(self, least: int, what: str) -> None:
-        """Reject a canvas that is too small for something, or too large."""
+        """Reject a canvas below a least side, or above the largest."""
         if not least <= self.canvas <= _MOST:
             raise ArgumentError(f"--canvas: expected from {least}, {what}, to {_MOST} pixels, got {self.canvas}")
 
@@ -177,7 +177,7 @@ class Clutter(_Canvas):
 
 @dataclass(frozen=True, eq=False)
 class DigitRow(_Canvas):
-    """Several digits side by side on a larger canvas, whose label is the string of them.
+    """Several digits side by side on a larger canvas. Their string is the label.
 
     Args:
         digits: the digits.

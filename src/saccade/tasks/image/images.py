@@ -1,4 +1,4 @@
-"""Image files as tensors of one kind: 8 bits a channel, grey or RGB, upright, opaque."""
+"""Image files as tensors: 8 bits a channel, grey or RGB, upright, opaque."""
 
 import io
 import struct
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["LARGEST", "SUFFIXES", "Pixels", "encode_png", "image_of", "read_image"]
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pbm", ".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff", ".webp")
-"""Suffixes of image files in a folder. A file that is named may have another one."""
+"""Suffixes of image files in a folder. A file given by path may have any."""
 LARGEST = 64
 """Pixels of the sides of images by default, at most."""
 
@@ -30,7 +30,7 @@ _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")  # no PostScript
 _MOST_BYTES, _MOST_PIXELS, _LEAST_SIDE = 256 << 20, 64_000_000, 2
 _GREY = ("1", "L", "I", "I;16", "I;16B", "I;16L", "I;16N")
 _STEPS = {"L;2": 85, "L;4": 17}  # between levels of 2 and 4 bits, as Pillow spreads them over 8
-_DAMAGED = (  # what decoders raise on bytes that are no image
+_DAMAGED = (  # errors of decoders on bytes that are no image
     OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, EOFError, OverflowError, AttributeError,
     struct.error, zlib.error,
 )  # fmt: skip
@@ -112,14 +112,17 @@ class Pixels(NamedTuple):
 
 
 def image_of(line: str, channels: int, size: tuple[int, int] | None = None) -> Pixels:
-    """Read an image of 1 (grey) or 3 (RGB) channels from a path, "-" for standard input; see `read_image`."""
+    """Read an image from a path, or from standard input for "-".
+
+    It has 1 channel (grey) or 3 (RGB): see `read_image`.
+    """
     name: str = "standard input" if line == "-" else line
     source: Any = sys.stdin.buffer if line == "-" else Path(line)
     return Pixels(line, read_image(source, name, channels=channels, size=size))
 
 
 def encode_png(image: Tensor) -> bytes:
-    """Return an image `(channels, height, width)`, uint8, as a PNG file, which loses nothing.
+    """Encode an image `(channels, height, width)`, uint8, as PNG, without loss.
 
     >>> image = torch.randint(0, 256, (3, 5, 4), dtype=torch.uint8)
     >>> torch.equal(read_image(io.BytesIO(encode_png(image)), "a.png"), image)
@@ -132,7 +135,7 @@ def encode_png(image: Tensor) -> bytes:
 
 
 def _eight_bits(image: "Image", name: str) -> "Image":
-    """An image of bytes: the upper ones of 16 bits."""
+    """Convert an image to 8 bits a channel: the upper 8 of 16 bits."""
     if image.mode == "F":
         raise ArgumentError(f"{name}: expected 8 or 16 bits a channel, got floating point numbers; save it as a PNG")
     if not image.mode.startswith("I"):
@@ -149,7 +152,10 @@ def _eight_bits(image: "Image", name: str) -> "Image":
 
 
 def _scale_level(image: Any) -> None:
-    """Bring the transparent level of a PNG to the 8 bits of its pixels; of 16-bit RGB they are the upper ones."""
+    """Scale the transparent level of a PNG to the 8 bits of its pixels.
+
+    Pillow reads the upper 8 bits of 16-bit RGB.
+    """
     level, raw = image.info.get("transparency"), image.tile[0][3] if image.format == "PNG" and image.tile else None
     if level is not None and raw in _STEPS:
         image.info["transparency"] = level * _STEPS[raw]
@@ -158,7 +164,7 @@ def _scale_level(image: Any) -> None:
 
 
 def _opaque(image: "Image") -> "Image":
-    """An image whose transparent parts lie over white."""
+    """Put transparent parts of an image over white."""
     if "transparency" not in image.info and image.mode not in ("RGBA", "LA", "PA", "RGBa", "La"):
         return image
     from PIL import Image

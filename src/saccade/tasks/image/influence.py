@@ -19,7 +19,7 @@ __all__ = ["Gradients", "Score", "cells_of", "gradients", "images_of", "influenc
 _COPIES = 16  # of an image, for the gradients of as many words at once
 
 Score = Callable[..., Tensor]
-"""From images, and questions if there are some, to a number for each, `(batch,)`."""
+"""Function from images, and questions if any, to a number per row, `(batch,)`."""
 
 
 class Gradients(NamedTuple):
@@ -30,9 +30,12 @@ class Gradients(NamedTuple):
     """
 
     seen: Tensor | None
-    """By pixels `(batch, channels, height, width)`, by features `(batch, n, dim)`, or None of models without images."""
+    """Gradients by pixels or features, None of models without images.
+
+    Their shape is `(batch, channels, height, width)` for pixels and `(batch, n, dim)` for features.
+    """
     words: Tensor | None
-    """Norm of the gradient by the vector of each word, `(batch, length)`, or None without words."""
+    """Norms of gradients by word embeddings, `(batch, length)`, None without words."""
 
 
 def gradients(visual: Visual, score: Score, *asked: Padded, reading: Sequence[nn.Module] = ()) -> Gradients:
@@ -41,7 +44,7 @@ def gradients(visual: Visual, score: Score, *asked: Padded, reading: Sequence[nn
     Args:
         visual: images or features, one for each row: see `images_of`.
         score: computes the numbers by a model in evaluation mode.
-        asked: questions, if it takes them.
+        asked: questions, if the model takes them.
         reading: embeddings of the words.
 
     Example:
@@ -82,9 +85,10 @@ def images_of(visual: Visual, rows: Sequence[int]) -> Visual:
 
 
 def moved(model: Any, visual: Visual, score: Score, *asked: Padded) -> tuple[Tensor | None, tuple[int, int] | None]:
-    """Return the share of each cell in the gradients of a number, `(batch, cells)`, and rows and columns of cells.
+    """Return the share of each cell in the gradients, and the shape of the cells.
 
-    Both are None of regions, or without images. Arguments are those of `gradients`.
+    Shares are `(batch, cells)`, and the shape is rows and columns. Both are None for regions, or without images. For
+    the arguments see `gradients`.
     """
     shape = cells_of(model, visual)
     found = None if shape is None else gradients(visual, score, *asked).seen
@@ -116,14 +120,17 @@ def influence(model: Any, shown: Shown, ids: Sequence[int], shape: tuple[int, in
             return found[:, 0]
 
         seen = gradients(visual_of([shown.seen] * len(places)).to(device), log_probs).seen
-        assert seen is not None  # writers about images see them
+        assert seen is not None  # writers about images take them as input
         return shares(seen, shape).cpu()
 
     return torch.cat([of_words(every[first : first + _COPIES]) for first in every[::_COPIES]])
 
 
 def cells_of(model: Any, visual: Visual) -> tuple[int, int] | None:
-    """Return the rows and columns of cells of a model, or of the first of an ensemble with an encoder, else None."""
+    """Return the rows and columns of cells, None without an encoder.
+
+    Of an ensemble, the first member with an encoder counts.
+    """
     sees = (getattr(member, "image_encoder", getattr(member, "encoder", None)) for member in _members(model))
     encoder: Any = next(filter(None, sees), None)
     found: tuple[int, int] | None = None if encoder is None else encoder(visual).shape

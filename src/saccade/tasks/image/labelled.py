@@ -25,7 +25,10 @@ _FILE, _SIZES = "labels.json", ("channels", "height", "width")
 
 
 class Sample(NamedTuple):
-    """An image, `(channels, height, width)`, uint8, and the number of its label, or numbers of its symbols."""
+    """An image, and the number of its label, or the numbers of its symbols.
+
+    The image is `(channels, height, width)`, uint8.
+    """
 
     image: Tensor
     label: int | tuple[int, ...]
@@ -77,7 +80,7 @@ class LabelledImages:
             return cls(labels_from(content), (channels, height, width), mean, std, longest, options)
 
     def encode(self, examples: Sequence[Labelled], split: str) -> list[Sample]:
-        """Return images with the numbers of their labels, or raise an `ArgumentError` for an unknown label."""
+        """Convert labels to numbers, or raise an `ArgumentError` for an unknown one."""
         numbers = label_numbers(self.labels, [example.label for example in examples], split)
         return [Sample(example.image, number) for example, number in zip(examples, numbers, strict=True)]
 
@@ -107,7 +110,7 @@ class LabelledImages:
 
     @property
     def parts(self) -> dict[str, tuple[object, str]]:
-        """Labels and sizes, which members of an ensemble share."""
+        """Labels and sizes, equal in all members of an ensemble."""
         return {
             "the labels": (self.labels, f"{', '.join(self.labels):.80}"),
             "the images' size": (self.shape, "others"),

@@ -1,4 +1,4 @@
-"""Maps of the evidence for a class: attention of positions, and gradients by pixels and by the last features."""
+"""Maps of the evidence for a class: attention, gradients and Grad-CAM."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,9 +43,9 @@ class LookRequest:
 
 
 class Maps(NamedTuple):
-    """Maps over an image, `(panels, rows, columns)`, with a caption each, and marked positions.
+    """Maps over an image, with a caption each, and marked positions.
 
-    `even` is the value of each cell if all are equal, 0 if they are no shares.
+    Maps are `(panels, rows, columns)`. `even` is the value of each cell in a uniform map, 0 if maps are no shares.
     """
 
     by: str
@@ -62,7 +62,10 @@ def attends(model: Any) -> bool:
 
 
 def maps_of(model: Any, image: Tensor, ranking: Ranking, look: LookRequest) -> Maps:
-    """Return the maps of an image `(1, channels, height, width)` in [0, 1] by a classifier in evaluation mode."""
+    """Return the maps of an image by a classifier in evaluation mode.
+
+    The image is `(1, channels, height, width)` in [0, 1].
+    """
     by = look.by or ("attention" if attends(model) else "gradient")
     if by == "attention":
         return _attention(model, image)

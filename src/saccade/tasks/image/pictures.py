@@ -1,4 +1,4 @@
-"""Images of texts: found by name, decoded when they are used, of one size, kept while there is room."""
+"""Images of texts, by name: decoded on demand to one size, with a cache."""
 
 import hashlib
 import io
@@ -32,13 +32,13 @@ TABLES = (".tsv", ".csv", ".jsonl", ".ndjson")
 """Suffixes of tables of images in a folder."""
 _LONGEST = 96  # pixels of the longer side by default, at most
 _SIZES = range(8, 1025)  # pixels
-_SIDE = 2  # pixels of an array's side, at least, as of a file's
-_CACHED = 256 << 20  # bytes of decoded images that are kept
+_SIDE = 2  # least pixels of a side, for arrays as for files
+_CACHED = 256 << 20  # bytes of decoded images in the cache
 _ENDS = (".png", ".jpg", ".jpeg")  # of names that a collection lists without their ends
 
 T = TypeVar("T")
 Source: TypeAlias = Place | memoryview | Tensor
-"""The place of an image, the bytes of its file, or `(channels, height, width)`, uint8."""
+"""Place of an image, bytes of its file, or `(channels, height, width)`, uint8."""
 Known: TypeAlias = Callable[[str], bool]
 """Whether a store has features of the image of a name."""
 
@@ -60,7 +60,7 @@ class Picture:
     number: int
 
     def read(self, size: tuple[int, int] | None) -> Tensor:
-        """Return the image, RGB, of a height and width; None: its own."""
+        """Return the image, RGB, scaled to a height and width unless `size` is None."""
         source = self.source
         if isinstance(source, Place):
             return read_image(io.BytesIO(source.read()), source.told, channels=3, size=size)
@@ -77,11 +77,11 @@ class Picture:
 
 
 class Gallery:
-    """Conversion of cells to pictures, each image once, whatever its names.
+    """Conversion of cells to pictures, without duplicates of an image.
 
     Args:
         data: the path of the data, or "objects".
-        known: whether a store has features of the image of a name; then no image is looked for.
+        known: whether a store has features of the image of a name. With it, image files are not searched.
     """
 
     def __init__(self, data: str, known: Known | None = None) -> None:
@@ -93,7 +93,7 @@ class Gallery:
         self._names, self._sources = dict[str, Picture | None](), dict[Any, Picture]()
 
     def __call__(self, cell: Any) -> Picture | None:
-        """Return the picture of a cell; None for a published one that is not there."""
+        """Return the picture of a cell, None for a missing one of a published layout."""
         if not self.named:
             source = source_of(cell, self.folder)
             return self._add(str(source) if isinstance(source, Path) else "", source, source)
@@ -143,7 +143,7 @@ class Illustrated(Generic[T]):
 
     Args:
         pictures: all images, by their numbers.
-        size: height and width of all images, to which they are scaled and cut; None: there are features of them.
+        size: height and width of all images, after they are scaled and cut. None if there are features of them.
         splits: the number of its image, and the text, of each example.
         note: facts on the data for the user, "" if there are none.
     """
@@ -168,23 +168,26 @@ class Illustrated(Generic[T]):
         return None if self.shape is None else self._cache.get(number).clone(), self.pictures[number].name
 
     def size(self, split: str) -> int:
-        """Return how many examples a split has."""
+        """Return the number of examples of a split."""
         check_split(split)
         return len(self.splits[split])
 
     def images(self, split: str) -> int:
-        """Return how many images a split has texts about."""
+        """Return the number of images with texts in a split."""
         check_split(split)
         return len(self._by_image[split])
 
     def about(self, split: str, image: int) -> Sequence[int]:
-        """Return the indices of the texts about the image that a split names as the first, second, ..."""
+        """Return the indices of the texts about an image.
+
+        Images have numbers in the order of their first texts in the split.
+        """
         check_index(split, image, self.images(split))
         return self._by_image[split][image]
 
     @cached_property
     def fingerprint(self) -> str:
-        """The number of examples, and a hash of texts, images' names and sizes of their files."""
+        """Number of examples, and a hash of texts, image names and file sizes."""
         numbers = sorted({number for split in SPLITS for number, _ in self.splits[split]})
         digest = hashlib.blake2b(
             json.dumps([self.shape, *(str(self.pictures[n]) for n in numbers)]).encode(), digest_size=8
@@ -221,7 +224,9 @@ def open_pictured(
     what: str,
     holds: str,
 ) -> tuple[Rows[Row], Gallery] | None:
-    """Return rows of texts with an `image`, a `Picture`, and the gallery of all images; None of built-in scenes.
+    """Return rows of texts with an `image`, and the gallery of all images.
+
+    Each `image` is a `Picture`. The result is None for built-in scenes.
 
     Args:
         data: a name of built-in data, a path, or "objects".
@@ -268,18 +273,23 @@ def open_pictured(
 
 
 def refuse_features(data: str, builtin: Collection[str]) -> None:
-    """Reject features of images without a file's name, such as built-in ones, tables of Arrow and Python objects."""
+    """Reject features of images without names of files.
+
+    These are built-in images, tables of Arrow and Python objects.
+    """
     if data in (OBJECTS, *builtin) or is_arrow(Path(data)):
         raise ArgumentError(f"--features: expected none for {data}, whose images have no file's name; leave it out")
 
 
 def fitted(rows: Rows[Row], gallery: Gallery, size: int | None) -> tuple[int, int] | None:
-    """Return the height and width for all images, in the proportion of the first one; None if there are features.
+    """Return the height and width for all images, None if there are features.
+
+    They have the proportion of the first image.
 
     Args:
         rows: with an `image` each.
         gallery: of the rows.
-        size: pixels of the longer side; None: those of the first image, at most 96.
+        size: pixels of the longer side. None: as the first image, at most 96.
     """
     if gallery.known:
         return None
@@ -291,18 +301,20 @@ def fitted(rows: Rows[Row], gallery: Gallery, size: int | None) -> tuple[int, in
 
 
 def check_size(size: int | None) -> None:
-    """Reject a number that is no size of images."""
+    """Reject a number outside the sizes of images."""
     if size is not None and size not in _SIZES:
         raise ArgumentError(f"--size: expected pixels from {_SIZES[0]} to {_SIZES[-1]}, got {size}")
 
 
 def source_of(image: Any, folder: Path) -> Path | memoryview | Tensor:
-    """Return the path of an image in a cell, its bytes, or `(channels, height, width)`, uint8.
+    """Return the path, bytes or pixels of the image in a cell.
+
+    Pixels are `(channels, height, width)`, uint8.
 
     Args:
-        image: an array or tensor `(height, width)`, `(height, width, channels)` or `(channels, height, width)` of 1 or
-            3 channels, uint8 or floats in [0, 1]; an image of Pillow; a path; the bytes of a file; or a mapping
-            with `bytes` or `path`, as `datasets` has packed images.
+        image: an array, a tensor, an image of Pillow, a path, the bytes of a file, or a mapping with `bytes` or `path`,
+            as in `datasets`. Arrays and tensors are `(height, width)`, `(height, width, channels)` or
+            `(channels, height, width)`, with 1 or 3 channels, uint8 or floats in [0, 1].
         folder: of relative paths.
 
     Raises:
@@ -324,7 +336,7 @@ def source_of(image: Any, folder: Path) -> Path | memoryview | Tensor:
 
 
 def _channels_first(image: np.ndarray) -> np.ndarray:
-    """An image as `(channels, height, width)`, uint8."""
+    """Convert an image to `(channels, height, width)`, uint8."""
     if image.ndim == 2:
         image = image[None]
     elif image.ndim == 3 and image.shape[0] not in (1, 3) and image.shape[2] in (1, 3):
@@ -341,7 +353,7 @@ def _channels_first(image: np.ndarray) -> np.ndarray:
 
 
 def _identity(source: Source, name: str) -> object:
-    """A value that is equal for the same image, whatever its name."""
+    """A key of the image, equal for all its names."""
     if isinstance(source, Tensor):
         return tuple(source.shape), source.numpy().tobytes()
     if isinstance(source, memoryview):

@@ -1,4 +1,4 @@
-"""Images below a folder by their names, as files or in an archive (tar, zip) beside them.
+"""Images below a folder by their names, as files or in archives (tar, zip).
 
 An archive is indexed once, and is not unpacked to the disk.
 """
@@ -21,10 +21,10 @@ from saccade.tasks.image.images import SUFFIXES
 
 __all__ = ["ByPath", "Images", "Place", "State", "read_part", "state_of"]
 
-_PACKED = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")  # archives whose middle cannot be reached without their beginning
+_PACKED = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")  # archives without random access
 _LARGEST = 256 << 20  # bytes of one image
 State: TypeAlias = tuple[int, int]
-"""Bytes of a file, and the nanosecond in which it was written last."""
+"""Size of a file in bytes, and its modification time in nanoseconds."""
 T = TypeVar("T")
 
 
@@ -54,7 +54,11 @@ class Place(NamedTuple):
         return f"{self.path}: {self.member}" if self.member else str(self.path)
 
     def read(self) -> bytes:
-        """Return the bytes, or raise an `ArgumentError` if the image is missing, damaged or changed."""
+        """Return the bytes of the image.
+
+        Raises:
+            ArgumentError: if the image is missing, damaged or changed.
+        """
         if self.size > _LARGEST:
             wanted = f"expected an image of at most {_LARGEST >> 20} MiB, got more; scale it down"
             raise ArgumentError(f"{self.told}: {wanted}")
@@ -92,7 +96,10 @@ class ByPath(Generic[T]):
             self._ends.setdefault(path.rpartition("/")[2], []).append((path, value))
 
     def find(self, name: str) -> list[T]:
-        """Return the values of a path, or else of paths that end in the name or are its end."""
+        """Return the values of a path, or of paths with a common end.
+
+        The path itself goes first. Otherwise a path matches if it ends in the name, or the name ends in the path.
+        """
         ends = self._ends.get(name.rpartition("/")[2], ())
         return self._whole.get(name) or [
             value for path, value in ends if path.endswith(f"/{name}") or name.endswith(f"/{path}")
@@ -100,7 +107,7 @@ class ByPath(Generic[T]):
 
 
 class Images:
-    """The images below a folder, which is searched when the first one is needed.
+    """The images below a folder, searched at first use.
 
     Args:
         folder: with images anywhere below it, as files or in archives (.tar, .zip), or an archive. Hidden files are
@@ -123,7 +130,7 @@ class Images:
     def find(self, name: str) -> Place | None:
         """Return the image of a name, such as "a.jpg" or "val2014/a.jpg".
 
-        A whole path goes before the end of one, and a file before an archive.
+        A match of the whole path goes before a match of its end, and a file before an archive.
 
         Raises:
             ArgumentError: if the name fits several, or an archive is damaged.
@@ -137,11 +144,14 @@ class Images:
         return best[0] if best else None
 
     def all(self) -> list[tuple[str, Place]]:
-        """Return all images with their paths below the folder or in an archive, in the order of these."""
+        """Return all images with their paths, sorted.
+
+        Paths are relative to the folder, or to the root of the archive.
+        """
         return sorted(self._index.items)
 
     def packed(self) -> Path | None:
-        """Return an archive below the folder that cannot be read by parts, None if there is none."""
+        """Return an archive below the folder without random access, None if there is none."""
         return next((path for path in _files(self.folder) if path.name.lower().endswith(_PACKED)), None)
 
     @cached_property
@@ -150,7 +160,7 @@ class Images:
 
 
 def state_of(file: BinaryIO) -> State:
-    """Return the state of a file, which changes if somebody writes to it.
+    """Return the state of a file, different after a change of the file.
 
     >>> from tempfile import TemporaryFile
     >>> with TemporaryFile() as file:
@@ -162,7 +172,7 @@ def state_of(file: BinaryIO) -> State:
 
 
 def read_part(path: Path, start: int, size: int, state: State) -> bytes:
-    """Return bytes of a file, or raise an `ArgumentError` if it has another state than before."""
+    """Return bytes of a file, or raise an `ArgumentError` if its state has changed."""
     with path.open("rb") as file:
         file.seek(start)
         data = file.read(size)
@@ -177,7 +187,7 @@ def _check_unchanged(file: BinaryIO, path: Path, state: State) -> None:
 
 @lru_cache(4)
 def _zip(path: Path, state: State) -> zipfile.ZipFile:
-    """An open zip, whose index takes a while to read."""
+    """Open a zip. Its index takes a while to read, so the last four are cached."""
     return zipfile.ZipFile(path)
 
 
@@ -186,7 +196,10 @@ def _files(folder: Path) -> Iterable[Path]:
 
 
 def _inside(path: Path, folder: Path) -> Iterator[tuple[str, Place]]:
-    """The image that a file is, or those in an archive, each with its path below the folder or in the archive."""
+    """Paths and places of the image of a file, or of the images in an archive.
+
+    Paths are relative to the folder, or to the root of the archive.
+    """
     name = path.name.lower()
     if not path.is_file():  # for example a pipe or a broken link
         return

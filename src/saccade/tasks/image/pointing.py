@@ -26,13 +26,13 @@ class Pointed(NamedTuple):
 
 
 def pointed(weights: Tensor, boxes: Sequence[Sequence[float]], size: tuple[int, int]) -> Pointed:
-    r"""Judge weights `(rows, columns)` by boxes: the largest weight, and the share in boxes.
+    r"""Compare weights `(rows, columns)` with boxes: pointing game and share inside.
 
     .. math::
         \text{hit} = \big[m_{\arg\max_i w_i} \in \textstyle\bigcup B\big] \qquad
         \text{share} = \frac{\sum_i w_i\, [m_i \in \bigcup B]}{\sum_i w_i}
 
-    where \(m_i\) is the middle of cell i. The first of several largest weights counts. Weights of 0 point at nothing.
+    where \(m_i\) is the middle of cell i. Of equal largest weights the first counts. All weights of 0 are no hit.
 
     Args:
         weights: of cells, at least 0.
@@ -52,7 +52,7 @@ def pointed(weights: Tensor, boxes: Sequence[Sequence[float]], size: tuple[int, 
 
 
 def _points(maps: Tensor, boxes: Sequence[Sequence[float]], size: tuple[int, int]) -> list[Pointed]:
-    """Judge each of several maps."""
+    """Compare each of several maps with boxes."""
     rows, columns = maps.shape[1:]
     y = (torch.arange(rows, dtype=torch.float64) + 0.5) * size[0] / rows
     x = (torch.arange(columns, dtype=torch.float64) + 0.5) * size[1] / columns
@@ -82,7 +82,7 @@ class Pointing(NamedTuple):
 
     @classmethod
     def of(cls, group: str, weights: Tensor, boxes: Sequence[Sequence[float]], size: tuple[int, int]) -> "Pointing":
-        """Judge the weights of a text, `(reads, rows, columns)`, by boxes.
+        """Compare the weights of a text, `(reads, rows, columns)`, with boxes.
 
         `size` is the height and width of the image. Reads without weight, such as those at padding, do not count.
         """
@@ -91,10 +91,10 @@ class Pointing(NamedTuple):
 
 
 def metrics_of(seen: Sequence[Pointing]) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
-    """Return how often reads pointed at a thing that matters, as a whole and by group.
+    """Return the pointing metrics of reads, as a whole and by group.
 
-    `pointing` is of the last read, and `pointing_mean` of all reads. `weight_inside` is the share of the weight of the
-    last read on such things.
+    `pointing` is the share of hits of the last read, and `pointing_mean` of all reads. `weight_inside` is the share of
+    the weight of the last read inside boxes.
 
     Example:
         >>> metrics_of([Pointing("is", [False, True], [0.1, 0.5])])

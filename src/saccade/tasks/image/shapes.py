@@ -1,11 +1,12 @@
-"""Built-in images: two coloured shapes in opposite corners, whose label compares them.
+"""Built-in images: two coloured shapes in opposite corners, labelled by equality.
 
     same          both have one shape and one colour
     same shape    one shape in two colours
     same colour   two shapes in one colour
     different     neither
 
-Grey shapes between them mean nothing. No part of an image tells its label: a model has to look at both corners.
+Grey shapes between them are distractors. One part of an image never determines its label: a model has to look at both
+corners.
 """
 
 from collections.abc import Iterator
@@ -43,9 +44,9 @@ COLOURS = {
     "cyan": (60, 230, 230),
 }
 
-_EDGE, _ROOM = 7, 5  # pixels: a shape's side, and how far from its corner it may lie
+_EDGE, _ROOM = 7, 5  # pixels: a shape's side, and its largest distance from the corner
 _DISTRACTORS = 5  # at most
-_DRAWS = 64  # numbers that an image takes at most, all of them drawn at once
+_DRAWS = 64  # most random numbers of an image, all drawn at once
 _NOISE = 24  # levels of grey behind the shapes
 
 
@@ -76,7 +77,7 @@ class Shapes(Generated[Example]):
 
     @property
     def fingerprint(self) -> str:
-        """What the images are made of, in one string."""
+        """Description of the images, in one string."""
         return f"shapes {SIDE} × {SIDE}, {len(GLYPHS)} forms, {len(COLOURS)} colours, {_DISTRACTORS} distractors"
 
 

@@ -32,7 +32,7 @@ class Shown(NamedTuple):
     picture: Tensor | None = None
     """The image of features, if there is a file of it."""
     number: int = 1
-    """Of the line of input."""
+    """Number of the line of input."""
 
     @property
     def image(self) -> Tensor:
@@ -50,7 +50,7 @@ def shown(store: FeatureStore | None, example: Any) -> Shown:
 
 
 def featured(store: FeatureStore, name: str, number: int = 1) -> Shown:
-    """Return the features of an image by its name, with its picture if there is a file."""
+    """Return the features of an image by name, with its picture if a file exists."""
     picture = image_of(name, 3, _DRAWN).image if Path(name).is_file() else None
     return Shown(name, store.get(name), picture, number)
 
@@ -82,9 +82,9 @@ def maps_of(shown: Shown, weights: Tensor, shape: tuple[int, int] | None) -> Ten
 
 
 def parts_read(shown: Shown, weights: Tensor, shape: tuple[int, int] | None) -> list[Box | None] | None:
-    """Return the box of the only part with weight in each row, None of rows with several parts.
+    """Return the box of the only part with weight in each row.
 
-    Without a row of a single part the result is None. Arguments are those of `maps_of`.
+    Any other row has None. If no row has a single part, the result is None. For the arguments see `maps_of`.
 
     Example:
         >>> shown = Shown("a.png", torch.zeros(3, 8, 8, dtype=torch.uint8))

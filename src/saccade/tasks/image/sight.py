@@ -51,7 +51,7 @@ class Sight:
 
     @classmethod
     def learn(cls, corpus: Any, store: FeatureStore | None = None) -> "Sight":
-        """Learn sizes of features if there is a store, else sizes and channels of the images of a corpus."""
+        """Learn sizes from a store of features, or from the images of a corpus."""
         if store is not None:
             return cls(dim=store.dim, grid=store.shape)
 
@@ -106,7 +106,7 @@ class Sight:
 
     @classmethod
     def restore(cls, content: Mapping[str, Any]) -> "Sight":
-        """Read it, or raise `KeyError`, `TypeError` or `ValueError` if it is damaged."""
+        """Read the content, or raise `KeyError`, `TypeError` or `ValueError` if damaged."""
         name, count = ("grid", 2) if "dim" in content else ("shape", 3)
         sizes = content[name]
         regions = name == "grid" and sizes is None  # features without a grid
@@ -122,7 +122,7 @@ class Sight:
 def visual(
     seen: Sequence[Tensor | Features], seed: int = 0, step: int = 0, *, mirrored: bool = False, shifted: int = 0
 ) -> Visual:
-    """Return images of one size, uint8, or features, as models take them.
+    """Batch images of one size, uint8, or features, as the input of a model.
 
     Args:
         seen: the images, or their features.
@@ -144,10 +144,12 @@ def visual(
 
 
 def suited(task: Any, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
-    """Return the recipe of data that are not built in, without options of images if features take their place.
+    """Return the recipe for data of the user.
+
+    With features, it has no options of images.
 
     Raises:
-        ArgumentError: naming an option of the user without effect on features. --shift 0 and --no-flip have none.
+        ArgumentError: for an option of the user without effect on features, except --shift 0 and --no-flip.
     """
     usual = recipe(task, model, given["data"])
     if given.get("features") is None:

@@ -1,4 +1,4 @@
-"""Labelled images of one's own: published layouts, a folder for each class, tables and Python objects."""
+"""Labelled images: published layouts, class folders, tables and Python objects."""
 
 import io
 import math
@@ -34,12 +34,14 @@ _MOST_BYTES = 1 << 30  # of all images in memory
 
 
 def open_files(data: str, size: int | None, objects: Any, names: SplitNames) -> Dataset | None:
-    """Return the labelled images of a path or of Python objects; None if there is nothing at the path.
+    """Return the labelled images of a path or of Python objects.
+
+    The result is None if the path does not exist.
 
     Args:
         data: the path of a folder, an archive or a table, or "objects".
-        size: height and width in pixels, which a file is scaled to cover and cut to; None: those of the first file if
-            neither is above 64, else 64. Arrays keep their size.
+        size: height and width in pixels: a file is scaled to cover this square, and cut to it. None: as the first file
+            if neither side is above 64, else 64. Arrays keep their size.
         objects: rows of an image and a label, see `saccade.tasks.image.pictures.source_of`.
         names: the names of splits.
 
@@ -84,7 +86,10 @@ def open_files(data: str, size: int | None, objects: Any, names: SplitNames) -> 
 
 
 def _folders(path: Path, names: SplitNames, scaled: "_Scaled") -> dict[str, Table] | None:
-    """Rows of images in a folder for each class, of a folder, an archive, or a folder with one archive alone."""
+    """Rows of images in class folders.
+
+    The path is a folder, an archive, or a folder with a single archive and no folders.
+    """
     beside = [file for file in path.iterdir() if not file.name.startswith(".")] if path.is_dir() else []
     archives = [file for file in beside if file.is_file() and is_archive(file)]
     if len(archives) == 1 and not any(file.is_dir() for file in beside):
@@ -97,7 +102,7 @@ def _folders(path: Path, names: SplitNames, scaled: "_Scaled") -> dict[str, Tabl
             return None
         raise ArgumentError(f"{path}: expected images as train/LABEL/*.png or LABEL/*.png (or .jpg, ...), found none")
     images = [file for name, file in files.items() if name.lower().endswith(SUFFIXES)]
-    scaled.look(images[0])  # the first by name has the size of all
+    scaled.look(images[0])  # the first by name determines the size of all
     tables = class_folders(files, path, "images", names)
     empty = _empty(path, list(files)) if path.is_dir() else ""
     return tables and {

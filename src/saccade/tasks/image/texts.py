@@ -23,8 +23,8 @@ __all__ = ["TextsByImage", "by_image", "open_texts", "seen_together", "training_
 
 E = TypeVar("E", bound=Sized)
 
-_WORKERS = min(8, os.cpu_count() or 1)  # threads that decode images, without Python's lock
-_TRIED = 100  # first images of an endless split, whose texts are not all left out
+_WORKERS = min(8, os.cpu_count() or 1)  # threads that decode images outside Python's lock
+_TRIED = 100  # first images of an endless split, at least one of which needs a text that fits
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class TextsByImage(Generic[E]):
     batch_size: int
 
     def sampler(self, seed: int) -> Sampler[E]:
-        """Return batches by step, or raise an `ArgumentError` if there is nothing to learn."""
+        """Return batches by step, or raise an `ArgumentError` without texts that fit."""
         if self.data.images("train") is None:
             if not self._count(range(_TRIED)):
                 raise ArgumentError(f"expected training texts that can be learned, got none in {_TRIED} images", "data")
@@ -148,11 +148,11 @@ def training_texts(data: Any, most: int, endless: int) -> Sequence[int]:
 
 
 def seen_together(samples: Sequence[Any], store: FeatureStore | None = None, *changes: int, **kinds: Any) -> Visual:
-    """Return the images of texts as models take them, each once.
+    """Batch the images of texts, without duplicates, as the input of a model.
 
     Args:
-        samples: texts with their `seen` image, uint8, or features, or None of features of a store; and its `name`, ""
-            if it has no other text.
+        samples: texts with `seen`, their image, uint8, or features, or None for features of the store. Their `name` is
+            that of the image, or "" if no other text has the image.
         store: of features by names of images.
         changes, kinds: see `saccade.tasks.image.sight.visual`. All texts about an image share its changes.
 

@@ -25,7 +25,7 @@ from saccade.tasks.image.places import Images, Place
 __all__ = ["main"]
 
 _INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended
-_BATCH = 32  # images at once
+_BATCH = 32  # images per batch
 _SIZES = range(16, 2049)  # pixels
 
 
@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _places(images: Path, output: Path, size: int) -> list[tuple[str, Place]]:
-    """The images of a folder or archive with their paths, after a check of all arguments."""
+    """Check all arguments, and return the images with their paths."""
     if size not in _SIZES:
         raise ArgumentError(f"--size: expected pixels from {_SIZES[0]} to {_SIZES[-1]}, got {size}")
     if output.exists():
@@ -95,7 +95,10 @@ def _places(images: Path, output: Path, size: int) -> list[tuple[str, Place]]:
 
 
 def _extract(places: Sequence[tuple[str, Place]], encoder: Encoder, output: Path, size: int) -> None:
-    """Write the maps of images, scaled until they cover a square and cut to its middle, as a store."""
+    """Write the maps of images as a store.
+
+    Each image is scaled until it covers a square, and cut to its middle.
+    """
 
     def maps() -> Iterator[Tensor]:
         for first in range(0, len(places), _BATCH):

@@ -1,4 +1,7 @@
-"""Networks of torchvision and timm as encoders of images, with weights from a local file: nothing is downloaded."""
+"""Encoders of images from torchvision and timm, with weights from a local file.
+
+Nothing is downloaded.
+"""
 
 import difflib
 import hashlib
@@ -7,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from pickle import UnpicklingError  # torch.load raises it; nothing is unpickled by it
+from pickle import UnpicklingError  # only the error of torch.load: nothing is unpickled
 from typing import Any, NamedTuple
 
 import torch
@@ -38,11 +41,11 @@ class Built(NamedTuple):
 
     module: nn.Module
     mean: tuple[float, ...] = _MEAN
-    """Of each channel of the images that its weights expect, in [0, 1]."""
+    """Mean of each channel of the images that the weights expect, in [0, 1]."""
     deviation: tuple[float, ...] = _DEVIATION
 
 
-class _Reached(Exception):  # no error: the layer has been reached, and what follows is not computed
+class _Reached(Exception):  # no error: it ends the forward pass behind the layer
     pass
 
 
@@ -69,10 +72,13 @@ class Encoder:
     weights: str
 
     def maps(self, images: Tensor) -> tuple[Tensor, tuple[int, int]]:
-        """Return the maps of images `(batch, 3, height, width)`, uint8, and their rows and columns.
+        """Return the maps of images, and their rows and columns.
+
+        Args:
+            images: `(batch, 3, height, width)`, uint8.
 
         Returns:
-            `(batch, rows · columns, dim)`, float32, a row after the other.
+            `(batch, rows · columns, dim)`, float32, row by row, and `(rows, columns)`.
 
         Raises:
             ArgumentError: if the layer's output is no map, or the network takes no images of this size.
@@ -197,10 +203,13 @@ def _tensors(path: Path) -> dict[str, Tensor]:
 
 
 def _load(module: nn.Module, state: Mapping[str, Tensor], path: Path, encoder: str) -> None:
-    """Put weights into a network. Those of its classifier may be missing, or of other classes."""
+    """Load weights into a network.
+
+    Weights of its classifier may be missing, or have other shapes.
+    """
     own = module.state_dict()
     fitting = {name: part for name, part in state.items() if name in own and own[name].shape == part.shape}
-    counted = ("num_batches_tracked",)  # old files lack it, and only training reads it
+    counted = ("num_batches_tracked",)  # only training reads it, and old files lack it
     wrong = [name for name in own if name not in fitting and not _is_head(name) and not name.endswith(counted)]
     unknown = [name for name in state if name not in own and not _is_head(name)]
     if wrong or unknown:
@@ -217,7 +226,10 @@ def _is_head(name: str) -> bool:
 
 
 def _map(output: Tensor, module: nn.Module, what: str) -> tuple[Tensor, tuple[int, int]]:
-    """A layer's output as cells: channels before or behind rows and columns, or tokens behind a class's."""
+    """Flatten a layer's output to cells.
+
+    It has channels first, channels last, or tokens, perhaps behind a class token.
+    """
     if output.ndim == 4:
         if output.shape[2] != output.shape[3] and output.shape[1] == output.shape[2]:
             output = output.permute(0, 3, 1, 2)  # images are squares, and so are rows and columns
@@ -232,7 +244,7 @@ def _map(output: Tensor, module: nn.Module, what: str) -> tuple[Tensor, tuple[in
 
 
 def _side(tokens: int) -> int:
-    """The side of a square of so many tokens, 0 if there is none."""
+    """Square root of a number of tokens, 0 if it is no integer."""
     side = round(max(0, tokens) ** 0.5)
     return side if side * side == tokens else 0
 

@@ -1,11 +1,11 @@
-"""A folder with features of images, which are read when they are needed.
+"""A folder with features of images, read on demand.
 
     index.json      names of the images in the order of their rows, the map's rows and columns, encoder, weights
     values.npy      float16: of maps `(images, rows · columns, dim)`, of regions `(all regions, dim)`
-    offsets.npy     of regions, `(images + 1,)` int64: where each image's begin, and where the last one's end
+    offsets.npy     of regions, `(images + 1,)` int64: first row of each image, and the number of rows
     boxes.npy       of regions, `(all regions, 4)` float32: left, top, right, bottom as shares of the image
 
-It is written under another name and renamed when it is complete.
+The folder is written under another name and renamed when it is complete.
 """
 
 import hashlib
@@ -48,23 +48,26 @@ class Features(NamedTuple):
     values: Tensor
     """`(n, dim)`, float32."""
     boxes: Tensor
-    """`(n, 4)`, float32: left, top, right, bottom as shares of the image, of a map after it was cut to a square."""
+    """`(n, 4)`, float32: left, top, right, bottom as shares of the image.
+
+    For maps, the image is the square that extraction cuts out.
+    """
 
 
 class _Stored:
-    """An array on the disk whose rows are read when they are needed."""
+    """An array on the disk with rows read on demand."""
 
     def __init__(self, path: Path, kind: str) -> None:
         self.path, self.kind = path, np.dtype(kind)
         with path.open("rb") as file:
             self.state = state_of(file)
-        array: Any = np.load(path, mmap_mode="r")  # checks the header and the length; nothing stays mapped
+        array: Any = np.load(path, mmap_mode="r")  # checks the header and the length, and nothing stays mapped
         if array.dtype != self.kind or not array.flags.c_contiguous or not array.shape:
             raise ValueError(f"{path.name} of another kind than {self.kind}")
         self.shape, self.start = array.shape, array.offset
 
     def read(self, first: int, last: int) -> _Array:
-        """Return some rows, or raise an `ArgumentError` if somebody has written to the file."""
+        """Return some rows, or raise an `ArgumentError` if the file has changed."""
         row = math.prod(self.shape[1:]) * self.kind.itemsize
         data = read_part(self.path, self.start + first * row, (last - first) * row, self.state)
         return np.frombuffer(data, self.kind).reshape(last - first, *self.shape[1:])
@@ -78,7 +81,7 @@ class FeatureStore:
         folder: of the store.
         names: of the images.
         shape: rows and columns of maps; None of regions.
-        encoder: the network of the features, such as "torchvision:resnet50 layer4", "" if it is not known.
+        encoder: the network of the features, such as "torchvision:resnet50 layer4", "" if unknown.
         fingerprint: a description with a hash of the contents.
         values, offsets, boxes: on the disk; the last two None of maps.
 
@@ -159,7 +162,7 @@ class FeatureStore:
 
     @property
     def _cells(self) -> Tensor:
-        """The boxes of a map's cells, a row after the other, `(rows · columns, 4)`."""
+        """The boxes of a map's cells, row by row, `(rows · columns, 4)`."""
         assert self.shape is not None, "features without boxes are maps"
         rows, columns = self.shape
         y, x = (part.flatten() for part in torch.meshgrid(torch.arange(rows), torch.arange(columns), indexing="ij"))
@@ -182,8 +185,8 @@ def write_store(
         folder: of the new store.
         names: of the images, each once.
         arrays: of each image `(n, dim)`, finite; kept as float16.
-        boxes: of each image `(n, 4)`: left, top, right, bottom as shares of the image; None: `arrays` are maps.
-        grid: rows and columns of maps, n = rows · columns, a row after the other; None: `arrays` are regions.
+        boxes: of each image `(n, 4)`: left, top, right, bottom as shares of the image. None if `arrays` are maps.
+        grid: rows and columns of maps, n = rows · columns, row by row. None if `arrays` are regions.
         encoder: name of the network, for the index.
         weights: a hash of its weights, for the index.
 

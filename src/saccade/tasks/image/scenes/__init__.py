@@ -1,5 +1,5 @@
-"""The built-in scenes: coloured shapes on a dark ground, what can be said of them, and what can be asked.
+"""Built-in scenes: coloured shapes on a dark ground, with sentences and questions.
 
-`scene` draws them, `grammar` writes and reads sentences about them, `questions` asks. Everything is made of the numbers
-of a generator, and the box of every thing is known, so that where a model looked can be judged.
+`scene` draws scenes, `grammar` writes and parses sentences about them, and `questions` draws questions about them. All
+data follow from the numbers of a random generator. Each thing has a box, with which attention over the image is judged.
 """

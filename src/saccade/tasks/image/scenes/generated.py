@@ -1,4 +1,4 @@
-"""Built-in data of texts about scenes: endless, drawn when they are needed."""
+"""Built-in data of texts about scenes: endless, drawn on demand."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -34,7 +34,9 @@ class Described:
 
 @dataclass(frozen=True)
 class Scenes(Generated[E]):
-    """Scenes of coloured shapes with texts: several in training, which have indices in a row, one elsewhere.
+    """Scenes of coloured shapes with texts.
+
+    A training scene has several texts, with consecutive indices. Other scenes have one text.
 
     Args:
         least, most: numbers of things of a scene.
@@ -50,9 +52,9 @@ class Scenes(Generated[E]):
     _last: dict[tuple[str, int], Described] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     fewest: ClassVar[int] = 1
-    """Things that every scene has to have."""
+    """Fewest things of a scene."""
     several: ClassVar[int]
-    """Indices of the texts about a training scene."""
+    """Number of texts about a training scene."""
 
     def __post_init__(self) -> None:
         check_things(self.least, self.most, self.fewest)
@@ -62,7 +64,10 @@ class Scenes(Generated[E]):
         """Make a scene and its texts."""
 
     def described(self, split: str, index: int) -> tuple[Described, int, int]:
-        """Return the scene of an index, its number and which of its texts is meant; the last scene is kept."""
+        """Return the scene of an index, its number, and the position of the text.
+
+        The last scene is cached.
+        """
         check_index(split, index, self.size(split))
         number, place = divmod(index, self.count(split))
         described = self._last.get((split, number))

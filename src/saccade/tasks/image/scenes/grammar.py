@@ -1,12 +1,12 @@
-"""Sentences about a scene: what they say is true or not, and which words are about which thing can be told.
+"""Sentences about a scene: their grammar, their truth, and the thing of each word.
 
     sentence = mention, {relation, mention}
     mention  = "a", colour, shape
     relation = "left of" | "right of" | "above" | "below"
 
-A relation is between the mention before it and the one behind it. One thing is left of another if its middle is,
-whatever their heights, and likewise for the others. As things of a scene share neither row nor column, two relations
-hold between any two: one across, one down.
+A relation is between the mention before it and the mention behind it. A thing is left of another if its middle is left
+of the other middle, whatever their heights, and likewise for the other relations. Things of a scene share neither row
+nor column, so two relations hold between any two: one across, one down.
 """
 
 from collections import Counter
@@ -23,14 +23,14 @@ WORDS = tuple(sorted({"a", *COLOURS, *SHAPES, *" ".join(RELATIONS).split()}))
 """All words of sentences, sorted."""
 
 _Look = tuple[str, str]  # a colour and a shape
-_State = tuple[int, int]  # a bit for each thing that is named already, and the last mention's thing
-_Score = tuple[int, int]  # how many mentions have a thing, how many relations hold
+_State = tuple[int, int]  # a bit for each thing of a mention so far, and the thing of the last mention
+_Score = tuple[int, int]  # numbers of mentions with a thing, and of relations that hold
 
 
 class Mention(NamedTuple):
-    """The first word that names a thing, the first one behind the name, and the number of the thing.
+    """The words of a mention, as `first` and exclusive `last`, and its thing.
 
-    The number is -1 if the scene has no such thing, or other mentions name all.
+    The number of the thing is -1 if the scene has no such thing, or other mentions name all such things.
 
     >>> Mention(0, 3, -1).thing
     -1
@@ -84,10 +84,10 @@ def references(scene: Scene) -> tuple[str, ...]:
 
 
 def read(sentence: str, scene: Scene) -> Reading | None:
-    """Read a sentence about a scene; None if it is no sentence of the grammar.
+    """Parse a sentence about a scene, None outside the grammar.
 
-    If things look alike, the reading has as many mentions with a thing of their own as possible, and then as many true
-    relations. A mention that repeats a thing has -1.
+    If things look alike, the reading has the most mentions with a thing of their own, and among such readings the most
+    true relations. A mention that repeats a thing has -1.
 
     Example:
         >>> scene = Scene((Thing("red", "circle", Box(0, 0, 9, 9)), Thing("blue", "cross", Box(40, 30, 52, 42))))
@@ -123,7 +123,7 @@ def named(sentence: str, scene: Scene) -> int:
 
 
 def _parsed(words: list[str]) -> tuple[list[_Look], list[str], list[int]] | None:
-    """The looks of all mentions, the relations between them, and the mentions' first words."""
+    """The looks of all mentions, their relations, and their first words."""
     looks: list[_Look] = []
     relations: list[str] = []
     starts: list[int] = []
@@ -145,9 +145,9 @@ def _parsed(words: list[str]) -> tuple[list[_Look], list[str], list[int]] | None
 
 
 def _assigned(looks: list[_Look], relations: list[str], things: Sequence[Thing]) -> tuple[tuple[int, ...], int]:
-    """The best things of all mentions, -1 for none, and the number of relations that hold then.
+    """The best things of all mentions, -1 for none, and the number of true relations.
 
-    From mention to mention, the best way to each state is kept: the things that are named already, and the last one.
+    This is dynamic programming over the mentions. A state has the things of the mentions so far, and the last thing.
     """
     alike: dict[_Look, list[int]] = {look: [] for look in looks}
     for number, (colour, shape, _) in enumerate(things):

@@ -1,4 +1,4 @@
-"""What sentences about scenes are judged by: whether they are exactly true, and where one looked for each thing."""
+"""Metrics of sentences about scenes: exact matches, and pointing of words."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -14,7 +14,7 @@ __all__ = ["Judged", "exact_match", "judged"]
 
 
 class Judged(NamedTuple):
-    """Words that name things, and how often the largest weight was on the thing of the word.
+    """Pointing of words: hits of the largest weight on the thing of the word.
 
     >>> Judged(words=20, hits=19, weight=0.75, groups={"first colour": 0.95}).metrics()
     {'pointing': 0.95, 'pointing_weight': 0.75}
@@ -25,7 +25,7 @@ class Judged(NamedTuple):
     weight: float
     """Mean share of the weights on the thing."""
     groups: dict[str, float]
-    """Share of hits by word: colour or shape of the first thing that is named, or of later ones."""
+    """Share of hits by word: colour or shape, in the first mention or later ones."""
 
     def metrics(self) -> dict[str, float]:
         """Return the metrics, none without words."""
@@ -33,7 +33,7 @@ class Judged(NamedTuple):
 
 
 def exact_match(outputs: Sequence[str], scenes: Sequence[Scene]) -> float:
-    """Return the share of outputs that name every thing of their scene once and are true.
+    """Return the share of exact outputs: true, and each thing of the scene once.
 
     Example:
         >>> from saccade.tasks.image.scenes.scene import Box, Thing
@@ -52,8 +52,8 @@ def judged(texts: Sequence[str], scenes: Sequence[Scene], maps: Callable[[int], 
     Args:
         texts: the sentences.
         scenes: of the sentences.
-        maps: from the number of a sentence that names a thing to weights of its words, `(words, rows, columns)`; None
-            ends the judging.
+        maps: from the number of a sentence that names a thing to weights of its words, `(words, rows, columns)`. At
+            None, the loop over sentences ends.
 
     Example:
         >>> import torch
@@ -78,7 +78,7 @@ def judged(texts: Sequence[str], scenes: Sequence[Scene], maps: Callable[[int], 
 
 
 def _words(text: str, scene: Scene) -> Iterator[tuple[int, int, str]]:
-    """The place of each word that says a colour or a shape, the thing that it is of, and what it is."""
+    """Position, thing and group of each word for a colour or a shape."""
     reading = read(text, scene)
     for number, mention in enumerate(() if reading is None else reading.mentions):
         if mention.thing >= 0:

@@ -1,4 +1,4 @@
-"""Questions about scenes, of which neither the question nor the image alone tells the answer.
+"""Questions about scenes. Answers depend on both the question and the image.
 
     existence   is there a red circle ?                      yes, no
     colour      what colour is the circle ?                  a colour; the scene has one circle
@@ -8,14 +8,14 @@
     place       where is the red circle ?                    top left, ...; the scene has one; in training only
 
 The kind and the question are drawn evenly. Then the answer and the number of things are drawn evenly and independently,
-so a question and the number of things tell nothing of the answer. The scene is drawn at random, given the number of
-things and the answer. Things are in the order from left to right. Questions about places are only learned from, because
-a relation teaches where to look only after it is known how to use the place.
+so the question and the number of things favour no answer. The scene is drawn at random, given the number of things and
+the answer. Things are in the order from left to right. Questions about places occur in training only. From them a model
+learns to use positions. Only then it learns from relations where to look.
 
-A scene has what its question is about, for example one circle or four red things. So the image alone tells something of
+A scene has the things of its question, for example one circle or four red things. So the image alone has information on
 the question and its answer. With 4 to 6 things, the best guess from the image alone is right in 30% of all questions,
-and always "yes" in 25%. By kind it is right as often as `BLIND` says. For example, a scene with a red thing and with a
-circle has a red circle more often than not, if "is there a red circle ?" is the question.
+and always "yes" in 25%. `BLIND` has the accuracy if the kind is given too. For example, if the question is "is there a
+red circle ?", a scene with a red thing and with a circle has a red circle more often than not.
 """
 
 from bisect import bisect
@@ -42,13 +42,13 @@ _BY_KIND = {
     "relation": ("no", "yes"),
 }
 KINDS = tuple(_BY_KIND)
-"""Kinds of questions that are measured."""
+"""Kinds of questions in evaluation."""
 BLIND = {"existence": 0.53, "colour": 0.65, "counting": 0.56, "relation": 0.50}
 """Accuracy of the best guess from the image and the kind alone, of 4 to 6 things."""
 ANSWERS = tuple(sorted({answer for answers in _BY_KIND.values() for answer in answers}))
 """Answers to these kinds, sorted."""
 PLACES = ("top left", "top right", "bottom left", "bottom right")
-"""Answers to questions about places: the quarter of the image with the middle of a thing."""
+"""Answers about places: the quarter of the image with the middle of a thing."""
 _PLURALS = {shape: "crosses" if shape == "cross" else f"{shape}s" for shape in SHAPES}
 WORDS = tuple(
     sorted(
@@ -59,7 +59,7 @@ WORDS = tuple(
 """Words of questions of these kinds, sorted."""
 
 _T = TypeVar("_T")
-_NUMBERS = 6 + MOST  # random ones that a question and the looks of its scene take at most
+_NUMBERS = 6 + MOST  # most random numbers of a question and the looks of its scene
 _Look = tuple[str, str]  # a colour and a shape
 _Numbers = Mapping[str | _Look, tuple[int, ...]]
 _LOOKS: tuple[_Look, ...] = tuple((colour, shape) for colour in COLOURS for shape in SHAPES)
@@ -119,9 +119,9 @@ def ask(generator: torch.Generator, least: int = 4, most: int = 6) -> tuple[Scen
 
 
 def ask_more(generator: torch.Generator, scene: Scene, count: int) -> list[Question]:
-    """Return questions about a scene to learn from, of all kinds and of places.
+    """Return training questions about a scene, of all kinds and of places.
 
-    A kind, an answer that it has in this scene, and a question with this answer are drawn evenly. Answers are not
+    A kind, one of its answers in this scene, and a question with this answer are drawn evenly. Answers are not
     balanced: a scene rarely has four of anything.
 
     Example:
@@ -151,7 +151,7 @@ def ask_more(generator: torch.Generator, scene: Scene, count: int) -> list[Quest
 
 
 class _Asked(NamedTuple):
-    """A question that a scene has, as a form and its words."""
+    """A question about a scene, as a form and its words."""
 
     text: str
     words: Sequence[str]
@@ -220,7 +220,7 @@ class _Wanted(NamedTuple):
 def _existence(answer: str, count: int, draws: Iterator[float]) -> _Wanted:
     look = _one(_LOOKS, draws)
     found = 0
-    if answer == "yes":  # one or more of so many things, as likely as in a scene of things with any looks
+    if answer == "yes":  # one or more things, as likely as in a scene of things with any looks
         share = 1 / len(_LOOKS)
         ways = [comb(count, found) * share**found * (1 - share) ** (count - found) for found in range(1, count + 1)]
         sums = list(accumulate(ways))

@@ -1,7 +1,7 @@
-"""Scenes of coloured shapes on a dark, noisy ground, whose things are all known: colour, shape and box.
+"""Scenes of coloured shapes in square boxes on a dark, noisy ground.
 
-A scene at random lies on a board of 8 × 8 slots of 12 × 12 pixels. No two things are in one column or row of it (they
-are rooks that do not attack each other), so that boxes never overlap, and of any two one is left, and one is above.
+A scene at random lies on a board of 8 × 8 slots of 12 × 12 pixels. No two things are in one column or row of it, as
+rooks that do not attack each other. So boxes never overlap, and of any two things one is left, and one is above.
 """
 
 from collections.abc import Sequence
@@ -35,13 +35,13 @@ COLOURS = {
 }
 
 _LEAST_SIDE = 9  # pixels of the smallest thing
-NOISE = 31  # the brightest level of the ground; its bits are cut out of random bytes, so one below a power of two
+NOISE = 31  # brightest level of the ground, one below a power of two, as its bits are cut out of random bytes
 _WORDS = 3 * SIDE * SIDE // 8  # random words of 8 bytes that make the ground
 _FINE = 8  # points by which each pixel of a stamp is measured, in either direction
 
 
 class Box(NamedTuple):
-    """Where a thing lies, in pixels from the upper left corner of the image.
+    """The box of a thing, in pixels from the upper left corner of the image.
 
     The last two are exclusive.
 
@@ -56,7 +56,7 @@ class Box(NamedTuple):
 
 
 class Thing(NamedTuple):
-    """A coloured shape somewhere.
+    """A coloured shape in a box.
 
     >>> Thing("red", "circle", Box(12, 24, 21, 33)).colour
     'red'
@@ -78,9 +78,9 @@ class Scene(NamedTuple):
 
 
 def scene_at_random(generator: torch.Generator, least: int = 1, most: int = 4) -> Scene:
-    """Return a random scene of least to most things, from left to right. All random numbers are drawn at once.
+    """Return a random scene of `least` to `most` things, from left to right.
 
-    All numbers of things, colours, shapes, sizes and places are equally likely.
+    All random numbers are drawn at once. All numbers of things, colours, shapes, sizes and places are equally likely.
 
     Example:
         >>> scene = scene_at_random(torch.Generator().manual_seed(5), least=3, most=3)
@@ -96,7 +96,7 @@ def scene_at_random(generator: torch.Generator, least: int = 1, most: int = 4) -
 
 
 def check_things(least: int, most: int, fewest: int = 1) -> None:
-    """Reject numbers of things that no scene has.
+    """Reject impossible numbers of things.
 
     >>> check_things(5, 3)
     Traceback (most recent call last):
@@ -110,7 +110,7 @@ def check_things(least: int, most: int, fewest: int = 1) -> None:
 
 
 def boxes_at_random(count: int, numbers: Sequence[float]) -> list[Box]:
-    """Return boxes on the board: squares of 9 to 12 pixels anywhere within their slots.
+    """Return random boxes: squares of 9 to 12 pixels anywhere within their slots.
 
     All boards and all orders of the boxes are equally likely.
 
@@ -135,7 +135,7 @@ def boxes_at_random(count: int, numbers: Sequence[float]) -> list[Box]:
 
 
 def draw(scene: Scene, generator: torch.Generator) -> Tensor:
-    """Return the image of a scene, `(3, 96, 96)`, uint8: things in random light on a ground of noise.
+    """Draw a scene, `(3, 96, 96)`, uint8: things in random light on a ground of noise.
 
     Example:
         >>> scene = Scene((Thing("red", "square", Box(10, 20, 20, 30)),))
@@ -157,7 +157,10 @@ def draw(scene: Scene, generator: torch.Generator) -> Tensor:
 
 @cache
 def _stamps(colour: str, shape: str, side: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """What a thing adds in full light `(3, side, side)`, and the share of the ground that is seen `(side, side)`."""
+    """Colours of a thing in full light, and the visible share of the ground.
+
+    Shapes are `(3, side, side)` and `(side, side)`.
+    """
     cover = _cover(shape, side)
     return np.array(COLOURS[colour], np.float32)[:, None, None] * cover, 1 - cover
 
