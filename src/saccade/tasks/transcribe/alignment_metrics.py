@@ -1,4 +1,4 @@
-"""Metrics of alignments: whether they move on with the text from the beginning of the audio to its end, on sound."""
+"""Metrics of alignments: order, coverage of the audio, and weight on sound."""
 
 import statistics
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ class AlignmentMetrics(NamedTuple):
 
 
 def alignment_metrics(weights: Tensor, sound: Tensor | None = None) -> AlignmentMetrics:
-    """Return the metrics of an alignment without its end, which has no sound.
+    """Return the metrics of an alignment without the row of its end.
 
     Args:
         weights: `(tokens + 1, steps)`, the last row of the end. Rows sum to one.
@@ -72,7 +72,9 @@ def alignment_metrics(weights: Tensor, sound: Tensor | None = None) -> Alignment
 
 
 def sounding(loudness: Tensor, step_frames: int) -> Tensor:
-    """Return the steps of so many frames at which a recording is louder than its mean, boolean `(steps,)`.
+    """Return `(steps,)`, True at steps louder than the mean of the recording.
+
+    A step has `step_frames` frames.
 
     >>> sounding(torch.tensor([0.0, 0.0, 3.0, 5.0, 0.0]), 2)
     tensor([False,  True, False])
@@ -82,7 +84,7 @@ def sounding(loudness: Tensor, step_frames: int) -> Tensor:
 
 
 def mean_metrics(alignments: Sequence[AlignmentMetrics]) -> AlignmentMetrics:
-    """Return the mean of each metric over the texts that have it.
+    """Return the mean of each metric over the texts with that metric.
 
     >>> mean_metrics([AlignmentMetrics(1.0, 0.5), AlignmentMetrics(None, None)])[:2]
     (1.0, 0.5)

@@ -115,7 +115,7 @@ class Options(SplitOptions, generate.Options):
 
 
 def check_rescoring(share: float, beam_size: int) -> None:
-    """Reject a share of CTC in the ranking that is none, or of a search that keeps one output."""
+    """Reject a share of CTC outside 0 to 1, or above 0 without a beam search."""
     if not 0 <= share <= 1:
         raise ArgumentError(f"--ctc-rescoring: expected a share from 0 to 1, got {share}")
     if share and beam_size == 1:
