@@ -11,7 +11,7 @@ __all__ = ["RECIPES", "REQUESTS", "STORIES", "EvalRequest", "LookRequest", "Opti
 
 
 def _recipe(steps: int, rate: float = 3e-3) -> dict[str, Any]:
-    """Options of a training whose rate falls to a tenth over its steps."""
+    """Options of a training with a rate falling to a tenth over its steps."""
     spans = {"max_steps": steps, "schedule_steps": steps, "checkpoint_steps": 500, "validation_steps": 500}
     falling = {"schedule": "linear", "final_rate": 0.1, "warmup_steps": 20, "clip": 10.0, "threads": 1}
     return {**falling, **spans, "learning_rate": rate}
