@@ -17,7 +17,7 @@ def _recipe(steps: int, rate: float = 3e-3) -> dict[str, Any]:
     return {**falling, **spans, "learning_rate": rate}
 
 
-#: Found by training, see docs/memorize.md. The models have recipes of their own beside these.
+#: Tuned by training, see docs/memorize.md. Models add recipes to these.
 RECIPES: dict[str, dict[str, Any]] = {
     "copy": _recipe(5000),
     "repeat-copy": _recipe(8000),

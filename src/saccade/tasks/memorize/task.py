@@ -34,7 +34,7 @@ from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited
 
 __all__ = ["MEMORIZE", "Memorizes", "Sequences"]
 
-_ENDLESS, _LEARNED = 500, 5_000  # training questions of a baseline: of an endless split, and of others
+_ENDLESS, _LEARNED = 500, 5_000  # training questions of a baseline: of an endless and of a finite split
 MODELS = {
     "ntm": "saccade.models.ntm:NTM",
     "dnc": "saccade.models.dnc:DNC",

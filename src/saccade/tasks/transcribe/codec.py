@@ -30,7 +30,7 @@ from saccade.train.task import Example
 
 __all__ = ["Recordings", "Utterance", "pad", "stretched"]
 
-_ENDLESS, _FILES = 2000, 100_000  # texts to learn from: of an endless split, and spread over others
+_ENDLESS, _FILES = 2000, 100_000  # texts to learn from: of an endless split, and evenly spaced in a finite one
 _FASTEST = 0.04  # seconds of a token in the fastest speech, characters included
 _TOKENIZERS: dict[str, Any] = {"words": SpacedWords, "characters": Characters, "bpe": BytePairs}
 
@@ -41,9 +41,9 @@ class Utterance:
 
     name: str  # in messages
     frames: Tensor  # `(length, dim)`
-    ids: list[int]  # tokens of its text, without begin and end; empty for an input
+    ids: list[int]  # tokens of its text without begin and end, empty for an input
     number: int = 1  # of the line, from 1 on: equal files have different random samples
-    loudness: Tensor | None = None  # of each frame beside the others, `(length,)`, None after stretching
+    loudness: Tensor | None = None  # of each frame, relative, `(length,)`, None after stretching
 
     @property
     def size(self) -> int:

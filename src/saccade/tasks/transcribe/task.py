@@ -31,7 +31,7 @@ __all__ = ["TRANSCRIBE", "Transcribes"]
 
 _CACHED = 1 << 30  # bytes of features in the cache for the next epoch
 _ALIGNED = 50  # utterances whose alignments are measured, enough to see a collapse
-_ENDLESS, _LEARNED = 1_000, 100_000  # training texts of a baseline: of an endless split, and of others
+_ENDLESS, _LEARNED = 1_000, 100_000  # training texts of a baseline: of an endless and of a finite split
 
 
 @dataclass(frozen=True)

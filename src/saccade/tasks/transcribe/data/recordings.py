@@ -93,7 +93,7 @@ class Recordings:
         Its group is the speaker.
 
         Raises:
-            ArgumentError: if there is no such recording, or its file is no audio.
+            ArgumentError: if there is no such recording, or its file is unreadable.
         """
         row, name, notes = self.rows.row(split, index), f"{split} {index}", tuple[str, ...]()
         sound = row["audio"]
