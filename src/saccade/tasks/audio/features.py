@@ -1,4 +1,4 @@
-"""Features of a waveform: log-mel spectra, differences over time, and a level that all speakers share.
+"""Features of a waveform: log-mel spectra, differences over time, normalization.
 
 Source:
     S. Young et al., The HTK Book (for HTK 3.4), chapter 5: the mel scale, filterbank, and regression coefficients.
@@ -15,32 +15,32 @@ from saccade.errors import ArgumentError
 
 __all__ = ["LogMel", "deltas", "mel_filters", "normalized"]
 
-_LOWEST = 20.0  # Hz, where the lowest band begins; the highest one ends at half the sample rate
-_FLOOR = 1e-10  # the least energy, which silence has: 16 bits leave so much to noise
+_LOWEST = 20.0  # Hz, start of the lowest band; the highest one ends at half the sample rate
+_FLOOR = 1e-10  # energy of silence: about the noise of 16 bits
 
 
 @dataclass(frozen=True)
 class LogMel:
-    """The logarithm of a waveform's energy in bands that are equally wide on the mel scale, frame by frame.
+    """Log energies of a waveform's frames in bands of equal width on the mel scale.
 
         X_t(k) = Σ_n w_n x_{th+n} e^{−2πikn/N},    y_{t,m} = ln max(Σ_k F_{m,k} |X_t(k)|², 1e-10)
 
-    Frame t begins at sample th, h = `hop_ms`, and is `window_ms` long under Hann's window w (periodic); N is the next
-    power of two. The last frame is filled up with zeros, so that every sample is in one: `(samples,)` make
+    Frame t begins at sample th, h = `hop_ms`, and is `window_ms` long under Hann's window w (periodic). N is the next
+    power of two. Zeros pad the last frame, so every sample is in a frame: `(samples,)` make
     max(1, 1 + ⌈(samples − window) / h⌉) frames. F is `mel_filters`.
 
     Args:
         rate: samples a second, in Hz.
         mels: bands.
-        window_ms: of a frame, in milliseconds, a sample or more.
-        hop_ms: from one frame to the next, in milliseconds, a sample or more; not above the window's.
+        window_ms: length of a frame in milliseconds, at least one sample.
+        hop_ms: step between frames in milliseconds, at least one sample and at most `window_ms`.
 
     Raises:
-        ArgumentError: if a band would be without a frequency.
+        ArgumentError: if a band has no frequency.
 
     Source:
         Davis, Mermelstein, Comparison of parametric representations for monosyllabic word recognition, IEEE
-        Transactions on Acoustics, Speech, and Signal Processing 28 (1980); HTK Book, 5.4.
+        Transactions on Acoustics, Speech, and Signal Processing 28 (1980). HTK Book, 5.4.
 
     Example:
         >>> logmel = LogMel(8000)
@@ -70,7 +70,7 @@ class LogMel:
 
     @property
     def size(self) -> int:
-        """Samples that are transformed, with zeros behind the frame's: a power of two."""
+        """Samples of the Fourier transform, a power of two: a frame padded with zeros."""
         return 1 << (self.window - 1).bit_length()
 
     @property
@@ -79,11 +79,13 @@ class LogMel:
         return mel_filters(self.rate, self.size, self.mels, _LOWEST, self.rate / 2)
 
     def frames(self, samples: int) -> int:
-        """Return how many frames a number of samples makes."""
+        """Return the number of frames of a waveform."""
         return max(1, 1 - (self.window - samples) // self.hop)
 
     def __call__(self, samples: Tensor) -> Tensor:
-        """Return the features `(frames, mels)` of a waveform `(samples,)`, in its type and on its device.
+        """Return the features `(frames, mels)` of a waveform `(samples,)`.
+
+        They have its dtype and device.
 
         Raises:
             ArgumentError: if there are no samples.
@@ -97,26 +99,27 @@ class LogMel:
         return (spectrum.square().sum(-1) @ self.filters.to(samples)).clamp(min=_FLOOR).log()
 
 
-@lru_cache(8)  # to make them takes longer than to use them
-@torch.inference_mode(False)  # a later call may want gradients
+@lru_cache(8)  # computing them takes longer than applying them
+@torch.inference_mode(False)  # a later call may need gradients
 def mel_filters(rate: int, size: int, mels: int, low: float, high: float) -> Tensor:
-    """Return triangular filters whose peaks stand equally far apart on the mel scale, each from peak to peak beside it.
+    """Return triangular filters with equally spaced peaks on the mel scale.
 
         F_m(f) = max(0, min((f − c_{m−1}) / (c_m − c_{m−1}), (c_{m+1} − f) / (c_{m+1} − c_m)))
         mel(f) = 2595 log10(1 + f / 700)
 
-    with c_0 = `low` to c_{mels+1} = `high` at equal distances in mel(c); a filter is 1 at its peak, straight in Hz.
+    with c_0 = `low` to c_{mels+1} = `high` at equal distances in mel(c). A filter is 1 at its peak, and falls linearly
+    in Hz to 0 at both neighbouring peaks.
 
     Args:
         rate: samples a second, in Hz.
-        size: samples that are transformed.
+        size: samples of the Fourier transform.
         mels: filters.
         low: in Hz.
         high: in Hz.
 
     Returns:
         `(size // 2 + 1, mels)`, float64: the weight of each frequency k · rate / size in each filter. All calls share
-        it.
+        one tensor.
 
     Source:
         HTK Book, eq. 5.13 (the scale) and figure 5.3 (the filters).
@@ -135,11 +138,11 @@ def mel_filters(rate: int, size: int, mels: int, low: float, high: float) -> Ten
 
 
 def deltas(features: Tensor) -> Tensor:
-    """Return how features change over time: the slope of a line through each frame and two neighbours on either side.
+    """Return the slopes of features over two frames before and two after each frame.
 
         d_t = Σ_{θ=1}^{2} θ (c_{t+θ} − c_{t−θ}) / 10
 
-    The first and last frame stand for those that are missing beyond them.
+    The first and the last frame are repeated as padding.
 
     Args:
         features: `(frames, dim)`.
@@ -159,7 +162,9 @@ def deltas(features: Tensor) -> Tensor:
 
 
 def normalized(features: Tensor) -> Tensor:
-    """Return features `(frames, dim)` whose mean over the frames is 0 and variance 1; one that never changes is 0.
+    """Normalize features `(frames, dim)` to mean 0 and variance 1 over the frames.
+
+    A constant feature becomes 0.
 
     >>> normalized(torch.tensor([[1.0, 5.0], [3.0, 5.0]]))
     tensor([[-1.,  0.],

@@ -38,31 +38,31 @@ __all__ = [
     "wav",
 ]
 
-#: Ends of the names of sound files in a folder; a file that is named may be called anything.
+#: Suffixes of sound files in a folder. A file with its own path may have any name.
 SUFFIXES = (".aif", ".aiff", ".au", ".caf", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".w64", ".wav")
 
-#: Sample rates in Hz that a recording may have: another one is a damaged file's, or means no speech.
+#: Sample rates in Hz that a recording may have. Others mean a damaged file, or no speech.
 RATES = range(1000, 1_000_001)
 
-_CROSSINGS = 64  # zero crossings of the sinc on either side: from full to nothing within 8% of the lower Nyquist
-_CUTOFF = 0.96  # of the lower Nyquist frequency, the middle of those 8%
-_BETA = 8.0  # of the Kaiser window: what is beyond is 80 dB down
-_FINEST = 1 << 16  # largest number of a ratio of rates: another ratio is rounded, by less than 1e-7
-_PART = 1 << 16  # sample times read at once
-_MOST = 1 << 30  # bytes of a file: two days of telephone speech, and no end of what is no file
-_LONGEST = 1 << 31  # samples of it, unpacked
+_CROSSINGS = 64  # zero crossings of the sinc on either side: a transition band of 8% of the lower Nyquist
+_CUTOFF = 0.96  # share of the lower Nyquist frequency, the middle of those 8%
+_BETA = 8.0  # of the Kaiser window: 80 dB of attenuation in the stop band
+_FINEST = 1 << 16  # largest number in a ratio of rates: other ratios are rounded, by less than 1e-7
+_PART = 1 << 16  # frames per read
+_MOST = 1 << 30  # bytes of a file: two days of telephone speech, and a limit for endless devices
+_LONGEST = 1 << 31  # samples of a decoded file
 _CUT = re.compile(r"^ *(?:data|SSND|Data Size) *: (\d+) \(should be (\d+)\)", re.MULTILINE)  # libsndfile's log
-_STREAM = 0x7FFF0000  # sizes from here on are those of streams, whose writer could not know
+_STREAM = 0x7FFF0000  # from here on the size in a header means a stream of unknown length
 
 
 @dataclass(frozen=True, eq=False)
 class Audio:
-    """A recording as models take it.
+    """A decoded recording.
 
     Args:
         samples: `(samples,)`, float32 in [-1, 1].
-        notes: a line for each thing that was changed (channels, sample rate, level) or is missing.
-        damage: what is missing of the file, "" if nothing is.
+        notes: a line for each change (channels, sample rate, level), and for missing sound.
+        damage: description of missing sound, "" if the file is whole.
     """
 
     samples: Tensor
@@ -71,19 +71,20 @@ class Audio:
 
 
 def read_audio(source: Path | BinaryIO, rate: int, name: str) -> Audio:
-    """Read a sound file (WAV, FLAC, Ogg, MP3, AIFF and what else libsndfile knows), whole and at one sample rate.
+    """Read a whole sound file as one channel at a sample rate.
 
-    Of several channels the mean is taken, another sample rate is resampled, and what goes beyond [-1, 1] is scaled down
-    as a whole; each of them is said in a note, and so is a file of which a part is missing.
+    Formats are those of libsndfile, for example WAV, FLAC, Ogg, MP3 and AIFF. Several channels are averaged, and other
+    sample rates are resampled. A waveform beyond [-1, 1] is scaled down as a whole. Each change has a note, and so does
+    damage.
 
     Args:
         source: the file, or its bytes.
         rate: samples a second of the result, in Hz.
-        name: what messages call it.
+        name: of the file in messages.
 
     Raises:
-        ArgumentError: naming it, if it is not there, is a folder, is no audio that can be read, is empty, has a sample
-            rate that is not in `RATES`, or holds numbers that are not finite.
+        ArgumentError: with the name, if the file is missing, a folder, unreadable or empty, has a sample rate outside
+            `RATES`, or holds NaN or infinity.
         SaccadeError: if soundfile is not installed.
 
     Example:
@@ -112,13 +113,13 @@ def read_audio(source: Path | BinaryIO, rate: int, name: str) -> Audio:
 
 
 def check_rate(rate: int) -> None:
-    """Reject a number that is no sample rate of sound."""
+    """Reject a sample rate outside `RATES`."""
     if rate not in RATES:
         raise ArgumentError(f"--rate: expected a sample rate from {RATES[0]} to {RATES[-1]} Hz, got {rate}")
 
 
 def leveled(samples: Tensor, name: str) -> tuple[Tensor, tuple[str, ...]]:
-    """Return a waveform in [-1, 1]: one that goes beyond is scaled down as a whole, with a note.
+    """Return a waveform in [-1, 1], scaled down as a whole with a note if necessary.
 
     >>> leveled(torch.tensor([0.5, -2.0]), "a.wav")
     (tensor([ 0.2500, -1.0000]), ('a.wav: scaled down from a peak of 2 to 1',))
@@ -130,7 +131,7 @@ def leveled(samples: Tensor, name: str) -> tuple[Tensor, tuple[str, ...]]:
 
 
 def read_whole(source: Path | BinaryIO, rate: int, name: str) -> Audio:
-    """Read a sound file as `read_audio` does; an `ArgumentError` if a part of it is missing."""
+    """Read a sound file, or raise an `ArgumentError` if a part is missing."""
     audio = read_audio(source, rate, name)
     if audio.damage:
         raise ArgumentError(f"{audio.damage}; copy it anew, or leave it out")
@@ -138,13 +139,13 @@ def read_whole(source: Path | BinaryIO, rate: int, name: str) -> Audio:
 
 
 def wav(samples: Tensor, rate: int) -> bytes:
-    """Return a waveform `(samples,)` as a WAV file of 32-bit floats, which loses and adds nothing.
+    """Return a waveform `(samples,)` as a lossless WAV file of 32-bit floats.
 
     >>> samples = torch.rand(800)
     >>> torch.equal(read_audio(io.BytesIO(wav(samples, 8000)), 8000, "a.wav").samples, samples)
     True
     """
-    from scipy.io import wavfile  # soundfile would write the time of day into the header of such a file
+    from scipy.io import wavfile  # soundfile writes a timestamp into the header of a float file
 
     file = io.BytesIO()
     wavfile.write(file, rate, samples.numpy())
@@ -152,7 +153,7 @@ def wav(samples: Tensor, rate: int) -> bytes:
 
 
 def missing_bytes(path: Path) -> int:
-    """Return how many bytes of sound a file lacks by its header, 0 if that cannot be read."""
+    """Return the bytes of sound missing by a file's header, 0 if it is unreadable."""
     soundfile = _soundfile()
     try:
         with soundfile.SoundFile(os.fsencode(path)) as file:
@@ -167,16 +168,16 @@ def resample(samples: Tensor, rate: int, new_rate: int) -> Tensor:
         y_n = (2c / rate) Σ_m x_m sinc(2c t) w(t),    t = n / new_rate − m / rate,    sinc(u) = sin(πu) / πu,
 
     with the cutoff c = 0.96 · min(rate, new_rate) / 2 in Hz and Kaiser's window w (β = 8), which is zero beyond 64 zero
-    crossings on either side. What is below 0.92 of the lower Nyquist frequency keeps amplitude and phase, what is at or
-    above it is gone, both to about 1e-4. Outside its samples a waveform is zero.
+    crossings on either side. Frequencies below 0.92 of the lower Nyquist frequency keep amplitude and phase. From that
+    Nyquist frequency on they vanish. Both hold to about 1e-4. Outside its samples a waveform is zero.
 
     Args:
         samples: `(samples,)`, of any floating type.
-        rate: theirs, in Hz.
-        new_rate: the result's, in Hz.
+        rate: of the samples, in Hz.
+        new_rate: of the result, in Hz.
 
     Returns:
-        `(⌈samples · new_rate / rate⌉,)`; the same tensor where the rates are equal.
+        `(⌈samples · new_rate / rate⌉,)`, the same tensor if the rates are equal.
 
     Raises:
         ArgumentError: if a rate is not above zero, or there are no samples.
@@ -204,9 +205,9 @@ def resample(samples: Tensor, rate: int, new_rate: int) -> Tensor:
     return torch.from_numpy(resample_poly(samples.detach().numpy(), up, down, window=_taps(many))).to(samples)
 
 
-@lru_cache(4)  # many files have one rate
+@lru_cache(4)  # many files share a rate
 def _taps(many: int) -> NDArray[np.float64]:
-    """The filter between rates of which the higher one is `many` of their common divisor."""
+    """Low-pass filter for two rates, the higher `many` times their common divisor."""
     scale = _CUTOFF / many
     reach = math.floor(_CROSSINGS / scale)
     places = scale * np.arange(-reach, reach + 1)
@@ -216,19 +217,19 @@ def _taps(many: int) -> NDArray[np.float64]:
 
 
 def _missing(file: Any) -> int:
-    """The bytes that an open sound file lacks at its end, as libsndfile's log of its header has them."""
+    """Bytes missing at the end of an open sound file, by libsndfile's log."""
     match = _CUT.search(file.extra_info)
     promised, there = map(int, match.groups()) if match else (0, 0)
     return promised - there if promised < _STREAM else 0
 
 
 def _decode(data: bytes, name: str) -> tuple[Tensor, int, str]:
-    """The samples `(samples, channels)` of a file's bytes, their rate, and what is missing of the file."""
+    """Samples `(samples, channels)` of a file's bytes, their rate, and the damage."""
     soundfile, parts, count = _soundfile(), list[Tensor](), 0
     try:
         with soundfile.SoundFile(_Bytes(data)) as file:
             rate, promised, missing = file.samplerate, file.frames, _missing(file)
-            while len(part := file.read(_PART, dtype="float32", always_2d=True)):  # a header may promise anything
+            while len(part := file.read(_PART, dtype="float32", always_2d=True)):  # the length in a header may be wrong
                 parts.append(torch.from_numpy(part))
                 count += part.size
                 if count > _LONGEST:
@@ -251,7 +252,10 @@ def _decode(data: bytes, name: str) -> tuple[Tensor, int, str]:
 
 
 class _Bytes(io.BytesIO):
-    """Bytes of which any place can be sought, as damaged headers have libsndfile do: an exception there is printed."""
+    """Bytes with a `seek` to any offset.
+
+    Damaged headers make libsndfile seek out of range, and it prints an exception there.
+    """
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         size = len(self.getbuffer())
@@ -262,7 +266,7 @@ class _Bytes(io.BytesIO):
 def _soundfile() -> Any:
     try:
         import soundfile
-    except (ImportError, OSError) as error:  # the second where the package is there without libsndfile
+    except (ImportError, OSError) as error:  # OSError: the package is there without libsndfile
         way_out = pip_install("train")
         raise SaccadeError(f"reading audio needs soundfile, which is not installed: {way_out}") from error
     return soundfile

@@ -1,4 +1,4 @@
-"""From what a corpus or a user hands over to frames of features."""
+"""Frames of features from signals and files."""
 
 import sys
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from saccade.tasks.audio.sphinx import COEFFICIENTS, SUFFIX, cepstra, encode, fe
 
 __all__ = ["Signals"]
 
-_FEATURE_HOP = 0.01  # seconds between features that were computed elsewhere
+_FEATURE_HOP = 0.01  # seconds between frames of a feature file
 _MOST = 1 << 30  # bytes of a file of features
 
 
@@ -25,12 +25,12 @@ class Signals:
     """Signals of a run, and their features.
 
     Args:
-        rate: samples a second of waveforms; None if signals are frames of features.
-        dim: features of such a frame; None if signals are waveforms.
-        mels, window_ms, hop_ms: of the log-mel features of a waveform, see `LogMel`; 0 if there are none.
+        rate: samples a second of waveforms, None if signals are frames of features.
+        dim: features of such a frame, None if signals are waveforms.
+        mels, window_ms, hop_ms: of the log-mel features of a waveform, see `LogMel`, else 0.
 
     Raises:
-        ArgumentError: naming --mels if there are too many for such a window.
+        ArgumentError: with --mels, if the window is too short for that many bands.
     """
 
     rate: int | None
@@ -49,7 +49,7 @@ class Signals:
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """Ends of the names of such files."""
+        """Suffixes of files of signals."""
         return SUFFIXES if self.dim is None else (SUFFIX,)
 
     @property
@@ -63,11 +63,11 @@ class Signals:
         return None if self.rate is None else LogMel(self.rate, self.mels, self.window_ms, self.hop_ms)
 
     def frames(self, signal: Tensor) -> tuple[Tensor, Tensor]:
-        """Return a signal's frames and how loud each is beside the others.
+        """Return a signal's frames and the relative loudness of each.
 
         Returns:
-            Frames `(length, width)`, of a waveform log-mel features, each of mean 0, variance 1; and `(length,)`, of a
-            waveform the logarithm of its energy, of cepstra the first, which is a mean of such.
+            Frames `(length, width)`, and the loudness of each, `(length,)`. A waveform has log-mel features, each of
+            mean 0 and variance 1, and its log energy. Cepstra have their first coefficient, a mean of log energies.
         """
         if self.logmel is None:
             return signal, signal[:, 0]
@@ -75,16 +75,18 @@ class Signals:
         return normalized(bands), bands.logsumexp(1)
 
     def file(self, signal: Tensor) -> tuple[str, bytes]:
-        """Return a signal as a file that `read` reads: the end of its name, and its bytes."""
+        """Return a signal as a file for `read`: its suffix and its bytes."""
         if self.rate is None:
             return SUFFIX, encode(signal[:, :COEFFICIENTS])
         return ".wav", wav(signal, self.rate)
 
     def read(self, path: str) -> tuple[Tensor, Tensor, tuple[str, ...]]:
-        """Return the frames of a file, or of standard input if the path is "-", how loud each is, and what was changed.
+        """Return the frames of a file, their loudness, and notes on changes.
+
+        The path "-" is standard input.
 
         Raises:
-            ArgumentError: naming the file, if it cannot be read or is of another kind.
+            ArgumentError: with the file, if it is unreadable or of another kind.
         """
         name = "standard input" if path == "-" else path
         source: Any = sys.stdin.buffer if path == "-" else Path(path)

@@ -1,7 +1,7 @@
-"""Sphinx's feature files: 13 mel-frequency cepstral coefficients a frame, 100 frames a second.
+"""Sphinx's feature files: 13 mel-frequency cepstra a frame, 100 frames a second.
 
 Source:
-    CMU Sphinx (https://cmusphinx.github.io): the form of the files.
+    CMU Sphinx (https://cmusphinx.github.io): the format of the files.
 """
 
 import numpy as np
@@ -14,11 +14,13 @@ from saccade.tasks.audio.features import deltas, normalized
 __all__ = ["COEFFICIENTS", "SUFFIX", "cepstra", "encode", "features"]
 
 SUFFIX = ".mfc"  # of a feature file
-COEFFICIENTS = 13  # a frame; with their changes and the changes of these three times as many features
+COEFFICIENTS = 13  # of a frame, a third of its features with first and second differences
 
 
 def features(static: Tensor) -> Tensor:
-    """Return cepstra `(frames, 13)` with their first and second differences, each of mean 0 and variance 1.
+    """Return cepstra `(frames, 13)` with their first and second differences.
+
+    Each feature has mean 0 and variance 1.
 
     >>> features(torch.randn(50, 13)).shape
     torch.Size([50, 39])
@@ -31,11 +33,11 @@ def cepstra(data: bytes | memoryview, name: str) -> Tensor:
     """Return the frames `(frames, 13)` of a Sphinx feature file.
 
     Args:
-        data: how many floats there are, then the floats, frame by frame; all of 32 bits, the highest byte first.
-        name: in messages.
+        data: the number of floats, then the floats, frame by frame. All have 32 bits, big-endian.
+        name: of the file in messages.
 
     Raises:
-        ArgumentError: naming the file, if it is none.
+        ArgumentError: with the file, if it is no feature file.
     """
     floats = int.from_bytes(data[:4], "big", signed=True)
     if len(data) < 4 or floats < 1 or len(data) != 4 + 4 * floats or floats % COEFFICIENTS:

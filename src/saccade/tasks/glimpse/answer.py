@@ -28,12 +28,15 @@ __all__ = ["EyeAnswer", "Seen", "answers"]
 
 
 class Seen(NamedTuple):
-    """A path over an image: places `(glimpses, 2)` from −1 to 1, and probabilities of classes after each."""
+    """A path over an image, with the probabilities of classes after each glimpse.
+
+    Locations `(glimpses, 2)` are from −1 to 1.
+    """
 
     location: Tensor
     probabilities: Tensor
     share: float
-    """Share of the image's pixels that were seen sharply."""
+    """Share of the image's pixels in the sharp patches."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,9 +45,9 @@ class EyeAnswer(Ranked):
 
     Args:
         image: the image.
-        ranking: its classes, or strings of symbols; None if it could not be read.
+        ranking: its classes, or strings of symbols. None for an unreadable image.
         count: number of labels to list.
-        seen: the first path; None of a model that looks at everything.
+        seen: the first path, or None for a model without glimpses.
         sides: pixels of the side of each scale.
         maps: probabilities of cells, or gradients of a model without a path.
     """
@@ -58,7 +61,10 @@ class EyeAnswer(Ranked):
 
     @property
     def said(self) -> dict[int, str]:
-        """The symbols of the most probable string, by the number of the glimpse before each; none of a class."""
+        """Symbols of the most probable string by the index of the glimpse before each.
+
+        It is empty if labels are classes.
+        """
         if self.seen is None or not isinstance(self.ranking, Strings):
             return {}
         symbols = self.ranking.said
@@ -66,7 +72,7 @@ class EyeAnswer(Ranked):
         return {each * (number + 1) - 1: symbol for number, symbol in enumerate(symbols)}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the name of the image, its labels, the path with its symbols, and the share that was seen."""
+        """Return the image's name and labels, the path with its symbols, and its share."""
         name = self.image.line if isinstance(self.image, Unreadable) else self.image.name
         told = self.ranked
         if self.seen is not None and isinstance(self.image, Pixels):
@@ -102,7 +108,7 @@ class EyeAnswer(Ranked):
 
 
 def seen_share(location: Tensor, sides: Sequence[int], size: Sequence[int]) -> float:
-    """Return the share of an image's pixels in the sharp patches of a path `(glimpses, 2)`.
+    """Return the share of pixels in the sharp patches of a path `(glimpses, 2)`.
 
     Example:
         >>> seen_share(torch.zeros(3, 2), [10], [20, 20])
@@ -132,7 +138,7 @@ def answers(
         images: of any sizes.
         labels: of the run.
         count: number of labels to list.
-        rollouts: paths whose probabilities are averaged; None: the likeliest path.
+        rollouts: number of paths of the mean probabilities. None for the likeliest path.
         seed: of the run.
         form: of the answers.
     """
@@ -164,7 +170,7 @@ def answers(
 
 
 def _until_the_end(path: Path, ranking: Ranking | Strings) -> Path:
-    """The glimpses of a path until the most probable string ends, or all of them if labels are classes."""
+    """Glimpses of a path until the most probable string ends, or all for classes."""
     if not isinstance(ranking, Strings):
         return path
     each = path.location.shape[2] // len(ranking.shares)
@@ -176,7 +182,7 @@ def _until_the_end(path: Path, ranking: Ranking | Strings) -> Path:
 
 
 def _tiles_share(model: Any, path: Path, size: Sequence[int]) -> float | None:
-    """The share of pixels in tiles that were read if a glimpse reads several, else None."""
+    """Share of pixels in the tiles of all glimpses, None if each reads one tile."""
     read = None if path.weights is None else model.policy.read.get()
     if path.weights is None or isinstance(read, reads.Sample):
         return None
@@ -192,7 +198,7 @@ def _tiles_share(model: Any, path: Path, size: Sequence[int]) -> float | None:
 
 
 def _policy_maps(model: Any, path: Path, size: Sequence[int]) -> Maps | None:
-    """Probabilities of all cells or tiles before each chosen glimpse, if the policy has them."""
+    """Probabilities of cells or tiles before each chosen glimpse, None without them."""
     policy, title = getattr(model, "policy", None), "how probable each cell was, and which was chosen"
     if path.weights is not None:
         return _tile_maps(path.weights[0, 0].cpu(), path.location[0, 0], model.glimpse.retina.size, size, title)
@@ -207,14 +213,14 @@ def _policy_maps(model: Any, path: Path, size: Sequence[int]) -> Maps | None:
 
 
 def _tile_maps(weights: Tensor, location: Tensor, side: int, size: Sequence[int], title: str) -> Maps:
-    """Probabilities of tiles of `side` pixels, pixel by pixel if the last tiles reach beyond the image."""
+    """Probabilities of tiles of `side` pixels, by pixel if tiles overlap the edges."""
     even, captions = 1 / weights[0].numel(), [f"before glimpse {number + 1}" for number in range(len(weights))]
     whole = all(extent % side == 0 for extent in size)
     if not whole:
         weights = weights.repeat_interleave(side, -2).repeat_interleave(side, -1)[:, : size[0], : size[1]]
     marks = list[tuple[int, int] | None]()
     for x, y in location.tolist():
-        # Down to the pixel that a middle lies in: that of a tile of a single pixel is between two whole numbers.
+        # Round down to the pixel of the centre: that of a tile of one pixel is between two whole numbers.
         row, column = (min(int((at + 1) / 2 * extent), extent - 1) for at, extent in ((y, size[0]), (x, size[1])))
         marks.append((row // side, column // side) if whole else (row, column))
     return Maps("policy", weights, captions, marks, title, even=even)

@@ -15,7 +15,9 @@ __all__ = ["Eyes", "most_glimpses", "numbers_of"]
 
 
 def numbers_of(images: Sequence[Tensor], seed: int, rollouts: int, glimpses: int) -> Tensor:
-    """Return random numbers of paths, `(images, rollouts, glimpses, 2)`, which follow from an image and the seed alone.
+    """Return random numbers of paths, `(images, rollouts, glimpses, 2)`.
+
+    They depend on the image and the seed alone.
 
     Example:
         >>> image = torch.rand(1, 8, 8)
@@ -29,17 +31,17 @@ def numbers_of(images: Sequence[Tensor], seed: int, rollouts: int, glimpses: int
 
 
 def most_glimpses(model: Any) -> int:
-    """Return the most glimpses of a model, or of the members of an ensemble."""
+    """Return the number of glimpses of a model, or the largest of an ensemble."""
     members = getattr(model, "members", [model])
     return max(getattr(member, "steps", 1) for member in members)
 
 
 class Eyes(nn.Module):
-    r"""The mean of the probabilities of models, each with a path of its own.
+    r"""The mean of the probabilities of models, each with a separate path.
 
     .. math:: p(c \mid x) = \tfrac{1}{n} \textstyle\sum_k p_k(c \mid x)
 
-    The glimpses of a model with fewer of them, for each symbol of strings, are aligned at the end. The path is that of
+    If models have different numbers of glimpses for a symbol, the glimpses are aligned at the end. The path is that of
     the first model with one.
 
     Example:
@@ -58,12 +60,15 @@ class Eyes(nn.Module):
             self.glimpse, self.policy = moving[0].glimpse, moving[0].policy
 
     def forward(self, images: Tensor) -> Tensor:
-        """Return log-probabilities `(batch, classes)`, or `(batch, longest, classes)`, after the likeliest paths."""
+        """Return log-probabilities after the likeliest paths.
+
+        Their shape is `(batch, classes)`, or `(batch, longest, classes)` for strings.
+        """
         found = symbol_logits(self.look(images, draw=False).logits, self.longest)[:, 0]
         return found[:, 0] if self.longest == 1 else found
 
     def look(self, images: Tensor, rollouts: int = 1, **options: Any) -> Path:
-        """Return the first path with the probabilities of all, as `saccade.models.ram.Ram.look` does."""
+        """Return the first path with the mean probabilities, see `Ram.look`."""
         members: Sequence[Any] = list(self.members)
         paths: list[Path] = [member.look(images, rollouts, **options) for member in members]
         every = [path.logits.double().softmax(-1).unflatten(2, (self.longest, -1)) for path in paths]
@@ -75,6 +80,6 @@ class Eyes(nn.Module):
 
 
 def _lengthened(shares: Tensor, steps: int) -> Tensor:
-    """Probabilities `(..., steps, classes)` after the first ones are repeated before them."""
+    """Pad probabilities `(..., steps, classes)` at the start with the first ones."""
     before = shares[..., :1, :].expand(*shares.shape[:-2], steps - shares.shape[-2], -1)
     return torch.cat([before, shares], -2)

@@ -18,7 +18,7 @@ from saccade.train.task import Baseline, Metric
 __all__ = ["END", "RATE", "Spelling", "Strings"]
 
 END, RATE = "end", "symbol_error_rate"
-_MOST = 1000  # strings that are answered at most
+_MOST = 1000  # limit of strings in an answer
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Strings:
 
     Args:
         symbols: a character each.
-        shares: `(longest, symbols + 1)`, float64 on the CPU; the last of each place is of the string's end.
+        shares: `(longest, symbols + 1)`, float64 on the CPU. The last column is of the string's end.
 
     Example:
         >>> import torch
@@ -46,7 +46,7 @@ class Strings:
 
     @property
     def said(self) -> tuple[str, ...]:
-        """The symbols of the most probable string, and its end unless it is the longest."""
+        """The symbols of the most probable string, and its end unless it has full length."""
         best, _ = self.best(1)[0]
         return tuple(best) if len(best) == len(self.shares) else (*best, END)
 
@@ -66,7 +66,7 @@ class Strings:
         return [f"{label}\t{share:.4f}" for label, share in self.best(count)]
 
     def to_json(self, count: int) -> dict[str, Any]:
-        """Return the most probable strings, and the probabilities of all symbols at each place."""
+        """Return the most probable strings, and all probabilities at each position."""
         best = [{"label": label, "probability": round(share, 6)} for label, share in self.best(count)]
         places = [[round(share, 6) for share in place] for place in self.shares.tolist()]
         return {"answers": best, "symbols": [dict(zip(self.labels, place, strict=True)) for place in places]}
@@ -78,7 +78,7 @@ class Spelling:
 
     Args:
         symbols: of strings, or the classes.
-        longest: symbols of the longest string; 1 for classes.
+        longest: symbols of the longest string, 1 for classes.
 
     Example:
         >>> Spelling(("1", "7"), 3).most, Spelling(("cat", "dog")).classes
@@ -102,14 +102,14 @@ class Spelling:
 
     @property
     def most(self) -> int:
-        """The most labels of an answer."""
+        """Maximal number of labels of an answer."""
         if not self.strings:
             return len(self.symbols)
         every: int = sum(len(self.symbols) ** count for count in range(1, self.longest + 1))
         return min(_MOST, every)
 
     def numbers(self, labels: Sequence[str], split: str) -> list[int | tuple[int, ...]]:
-        """Return the number of each label, or those of its symbols and its end."""
+        """Return the number of each label, or the numbers of its symbols and its end."""
         if not self.strings:
             return [*label_numbers(self.symbols, labels, split)]
         numbers = list[int | tuple[int, ...]]()
@@ -122,19 +122,19 @@ class Spelling:
         return numbers
 
     def found(self, shares: Tensor) -> list[str]:
-        """Return the most probable labels by probabilities `(batch, longest, classes)`."""
+        """Return the most probable labels from probabilities `(batch, longest, classes)`."""
         if not self.strings:
             return [self.symbols[number] for number in shares[:, 0].argmax(-1).tolist()]
         return _spelled(self.symbols, likeliest(shares.double(), 1)[0][:, 0]) if len(shares) else []
 
     def ranking(self, shares: Tensor) -> Ranking | Strings:
-        """Return an image's labels by probabilities `(longest, classes)`."""
+        """Return an image's labels from probabilities `(longest, classes)`."""
         return Strings(self.symbols, shares) if self.strings else Ranking(self.symbols, shares[0])
 
     def measured(
         self, found: Sequence[str], wanted: Sequence[str], groups: Sequence[str]
     ) -> tuple[dict[str, Metric], dict[str, dict[str, float]]]:
-        """Return metrics of labels, and by group; of strings also by the number of symbols."""
+        """Return metrics of labels, and by group. Strings also have groups by length."""
         if not self.strings:
             answers, true = (label_numbers(self.symbols, labels, "measured") for labels in (found, wanted))
             return measured(answers, true, self.symbols, groups)

@@ -48,8 +48,9 @@ MODELS = {
 
 
 class Batch(NamedTuple):
-    """Images `(batch, channels, height, width)` in [0, 1], labels `(batch,)` or `(batch, longest)`, and progress.
+    """Images, labels and progress.
 
+    Images `(batch, channels, height, width)` are in [0, 1]. Labels are `(batch,)`, or `(batch, longest)` for strings.
     Progress is the share of training before this batch.
     """
 
@@ -63,7 +64,10 @@ class Batch(NamedTuple):
 
 
 class GlimpsedImages(LabelledImages):
-    """Codec of images with a label or a string each. Models take the pixels unscaled: black is nothing."""
+    """Codec of images with a label or a string each.
+
+    Pixels are not standardized, so black stays 0.
+    """
 
     @classmethod
     def fit(cls, data: Dataset, options: Any) -> tuple[Self, Iterable[str]]:
@@ -91,9 +95,9 @@ class GlimpsedImages(LabelledImages):
         return [Sample(example.image, number) for example, number in zip(examples, numbers, strict=True)]
 
     def collate(self, samples: Sequence[Sample], step: int | None = None) -> Batch:  # type: ignore[override]
-        """Return a batch; those of one training step are one for each process."""
+        """Return a batch. A training step has one for each process."""
         end = self.options.schedule_steps if self.options.schedule in FALLING else None
-        # the share of a falling schedule before a step; a budget plays no part, so resuming is exact
+        # the share of a falling schedule before a step, without the budget, so resuming is exact
         progress = min(1.0, step // self.options.processes / end) if end and step is not None else 1.0
         return Batch(*super().collate(samples, step), torch.tensor(progress))
 
@@ -110,7 +114,7 @@ class GlimpsedImages(LabelledImages):
 
     @property
     def parts(self) -> dict[str, tuple[object, str]]:
-        """Labels and channels, which members of an ensemble share."""
+        """Labels and channels, the same in all members of an ensemble."""
         return {
             "the labels": (self.labels, f"{', '.join(self.labels):.80}"),
             "the length of labels": (self.longest, f"{self.longest}"),
@@ -119,7 +123,7 @@ class GlimpsedImages(LabelledImages):
 
 
 class Predicted(NamedTuple):
-    """Labels of an image by one drawn path, by the mean of several, and by the likeliest path."""
+    """Labels of an image from one sampled path, several, and the likeliest path."""
 
     one: str
     several: str
@@ -133,7 +137,7 @@ class Glimpses(Predictor):
 
     codec: GlimpsedImages
 
-    ensemble = Eyes  # each model has paths of its own
+    ensemble = Eyes  # each model has separate paths
 
     def loss(self, model: Any, batch: Batch) -> Loss:
         """Return the model's own cost of a batch."""
@@ -141,7 +145,7 @@ class Glimpses(Predictor):
         return Loss(total, len(batch.labels))
 
     def predict(self, model: Any, samples: Sequence[Sample], request: Any) -> list[Predicted]:
-        """Return labels of each image by drawn paths and by the likeliest one."""
+        """Return labels of each image from sampled paths and from the likeliest one."""
         spelling, rollouts, device = self.codec.spelling, self._rollouts(request), next(model.parameters()).device
         images = self.codec.collate(samples).images
         numbers = numbers_of([*images], self.codec.options.seed, rollouts, most_glimpses(model)).to(device)
@@ -154,9 +158,10 @@ class Glimpses(Predictor):
     def measure(
         self, model: Any, predictions: Sequence[Predicted], examples: Sequence[Labelled], request: Any
     ) -> Evaluation:
-        """Return the accuracy of one drawn path, and errors of one path, of the mean of several and of the likeliest.
+        """Return the accuracy of one sampled path, and errors.
 
-        The mean entropy of the policy is in nats. The confusion matrix is of one path.
+        Errors are of one path, of the mean of several and of the likeliest. The mean entropy of the policy is in
+        nats. The confusion matrix is of one path.
         """
         targets, groups = [example.label for example in examples], [example.group for example in examples]
         one, several, likeliest, entropy = zip(*predictions, strict=True) if predictions else ((), (), (), ())
@@ -199,7 +204,7 @@ class Glimpses(Predictor):
         return completed(EvalRequest, request).rollouts or int(self.codec.options.rollouts)
 
     def _shares(self, path: Path) -> Tensor:
-        """Probabilities of symbols after their last glimpse, `(batch, rollouts, longest, classes)`."""
+        """Probabilities `(batch, rollouts, longest, classes)` after each last glimpse."""
         return symbol_logits(path.logits, self.codec.longest).float().softmax(-1)
 
 

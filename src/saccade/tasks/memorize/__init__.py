@@ -1,4 +1,4 @@
-"""Memory tasks: a sequence in, its content out; the model writes and reads a memory."""
+"""Memory tasks: the model reads a sequence and answers from a memory."""
 
 from saccade.tasks.memorize.task import MEMORIZE
 

@@ -47,9 +47,9 @@ class MemoryAnswer(Answered):
     """Answer to a question.
 
     Args:
-        asked: the question, None for a line that is blank or could not be read.
+        asked: the question, None for a blank or unreadable line.
         texts: answers, the most probable first.
-        count: number of answers that the request asks for.
+        count: number of answers in the request.
         steps: input or answer at each step. () for vectors, and for lines of text.
         memory: attention and state by name, `(cells, steps)`.
         panels: bands of the picture, () if none is drawn.
@@ -67,7 +67,7 @@ class MemoryAnswer(Answered):
     jacobian: Tensor | None = None
 
     def lines(self) -> list[str]:
-        """Return the answers, and a blank line for each that is missing."""
+        """Return the answers, padded with blank lines to `count`."""
         return [*self.texts, *[""] * (self.count - len(self.texts))]
 
     def to_json(self) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class MemoryAnswer(Answered):
 
 
 def logits_of(model: Memorizer, episodes: Sequence[Episode]) -> list[Tensor]:
-    """Return the logits at the answering steps of each sequence, `(asked, targets)`, on the CPU."""
+    """Return the logits `(asked, targets)` at answering steps, on the CPU."""
     device = next(model.parameters()).device
 
     def read(indices: Sequence[int]) -> list[Tensor]:
@@ -101,7 +101,7 @@ def logits_of(model: Memorizer, episodes: Sequence[Episode]) -> list[Tensor]:
         return [row[asked] for row, asked in zip(logits, batch.asked, strict=True)]
 
     nbytes = max((memory.nbytes(memory.cells) for memory in memories(model)), default=0)
-    least = _STEPS * nbytes // _BYTES  # the memories of a batch have to fit into _BYTES
+    least = _STEPS * nbytes // _BYTES  # the memories of a batch must fit into _BYTES
     return in_batches([max(episode.order, least) for episode in episodes], _STEPS, read)
 
 
@@ -148,7 +148,10 @@ def described(
 
 
 def jacobian(model: Memorizer, episode: Episode) -> Tensor:
-    """Return the Jacobian norm of the logits at each answering step by each input, `(asked, length)`."""
+    """Return the Jacobian norm of logits at answering steps by inputs.
+
+    Its shape is `(asked, length)`.
+    """
     source, _, asked = pad([episode]).to(next(model.parameters()).device)
 
     def logits(copies: Padded) -> Tensor:

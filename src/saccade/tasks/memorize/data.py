@@ -47,7 +47,7 @@ def open_corpus(
         names: the names of splits.
 
     Raises:
-        ArgumentError: if there is no such data set, or something is wrong with it.
+        ArgumentError: if there is no such data set, or it has a fault.
         OSError: if a file cannot be read.
 
     Example:

@@ -16,7 +16,7 @@ __all__ = ["Ensemble"]
 
 
 class Ensemble(labels.Ensemble):
-    """Memorizers of any kind, whose probabilities are averaged.
+    """Memorizers of any kind, with averaged probabilities.
 
     Example:
         >>> from saccade.models.memorizer import Sizes
@@ -29,7 +29,7 @@ class Ensemble(labels.Ensemble):
     members: Any
 
     def forward(self, source: Padded) -> Tensor:
-        """Return the logits of the mean probabilities, shapes as those of `Memorizer`."""
+        """Return the logits of the mean probabilities, with the shapes of `Memorizer`."""
         logits = [member(source) for member in self.members]
         if self.members[0].sizes.symbols:
             return mean_log_probs(logits)

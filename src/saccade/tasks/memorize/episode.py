@@ -18,7 +18,7 @@ class Item(NamedTuple):
 
     Args:
         text: the question.
-        answer: the answer, or one after another the answers to the questions of a story.
+        answer: the answer, or the answers to the questions of a story in order.
         group: kind of the question, "" for none.
     """
 
@@ -42,7 +42,7 @@ class Episode(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Share of a batch, which is counted in sequences."""
+        """Size in a batch: one sequence."""
         return 1
 
     @property

@@ -13,10 +13,10 @@ _Changes = tuple[tuple[int, int], ...]
 
 
 def likeliest(logits: Tensor, *, bits: bool = False, end: int | None = None) -> Iterator[tuple[float, Tensor]]:
-    """Yield all answers with their negative log-probabilities, the most probable first.
+    """Yield all answers with negative log-probabilities, the most probable first.
 
-    The values of each step or bit are sorted by cost. A heap holds the next answers. Each answer that leaves it is
-    followed by those that take the next value at its last changed step, or the second value at a later step.
+    The values of each step or bit are sorted by cost. A heap holds the next answers. Each answer popped from it
+    pushes its successors, with the next value at its last changed step, or the second value at a later step.
 
     With an end symbol, answers have any length, and their probability includes that of the end behind them. An answer
     of all steps has no end.
@@ -58,7 +58,10 @@ def likeliest(logits: Tensor, *, bits: bool = False, end: int | None = None) -> 
 
 
 def _following(changes: _Changes, costs: list[list[float]]) -> Iterator[tuple[_Changes, float]]:
-    """Answers with the next value at the last changed step or the second value at a later one, and added costs."""
+    """Successors of an answer and their added costs.
+
+    They have the next value at the last changed step, or the second value at a later step.
+    """
     first = 0
     if changes:
         *before, (step, rank) = changes

@@ -22,7 +22,7 @@ HEADLINE = "accuracy"
 
 
 class Score(NamedTuple):
-    """Bits or symbols of an answer, wrong ones among them, and the cross-entropy of bits in bits."""
+    """Number of bits or symbols of an answer, errors, and cross-entropy in bits."""
 
     size: int
     wrong: int
@@ -42,7 +42,7 @@ def cost(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def judged(logits: Tensor, targets: Tensor) -> Score:
-    """Return the score of one answer, shapes as those of `cost`.
+    """Return the score of one answer, with the shapes of `cost`.
 
     >>> judged(torch.tensor([[2.0, -2.0]]), torch.tensor([[1.0, 1.0]]))
     Score(size=2, wrong=1, bits=3.2...)
@@ -90,12 +90,12 @@ def measured(
 
 
 def baselines(language: Language, train: Sequence[Item], items: Sequence[Item]) -> dict[str, Baseline]:
-    """Measure the most frequent answer, and counting if bits are predicted.
+    """Measure the most frequent answer, and counts for predicted bits.
 
     Args:
         language: of the questions.
         train: questions of training.
-        items: questions that are measured.
+        items: questions to measure.
     """
     began, answers = time.perf_counter(), [language.episode(item).wanted for item in train]
     targets, vectors = [language.episode(item).wanted for item in items], not language.sizes.symbols

@@ -11,13 +11,13 @@ __all__ = ["RECIPES", "REQUESTS", "STORIES", "EvalRequest", "LookRequest", "Opti
 
 
 def _recipe(steps: int, rate: float = 3e-3) -> dict[str, Any]:
-    """Options of a training whose rate falls to a tenth over its steps."""
+    """Options of a training with a rate falling to a tenth over its steps."""
     spans = {"max_steps": steps, "schedule_steps": steps, "checkpoint_steps": 500, "validation_steps": 500}
     falling = {"schedule": "linear", "final_rate": 0.1, "warmup_steps": 20, "clip": 10.0, "threads": 1}
     return {**falling, **spans, "learning_rate": rate}
 
 
-#: Found by training, see docs/memorize.md. The models have recipes of their own beside these.
+#: Tuned by training, see docs/memorize.md. Models add recipes to these.
 RECIPES: dict[str, dict[str, Any]] = {
     "copy": _recipe(5000),
     "repeat-copy": _recipe(8000),

@@ -1,4 +1,4 @@
-"""Problems of memory: built-in data, and what a model reads and answers of them."""
+"""Problems of memory: built-in data as text and as sequences."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -23,15 +23,15 @@ Bits = NDArray[np.float32]
 HELD_OUT = 500  # questions of validation, and of test
 _VERSION = 1  # of the draws
 _MOST = 10_000  # vectors of a line: each is a step
-_TRIED = 100  # answers that are compared for each different text
+_TRIED = 100  # limit of compared answers for each different text
 
 
 class Question(NamedTuple):
-    """A question, from which the right answer follows.
+    """A question. It determines the right answer.
 
     Args:
         vectors: of bits, `(n, width)`.
-        numbers: how often to copy them, which one is the query, or their priorities.
+        numbers: number of copies, index of the query, or priorities.
     """
 
     vectors: Bits
@@ -41,8 +41,8 @@ class Question(NamedTuple):
 class Problem(Generated[Item]):
     """Questions of a problem as data, as text and as sequences.
 
-    Training is endless. Validation and test take turns between questions as in training, the longest of these and
-    longer ones. Splits are separate draws, so a very short question may be in several.
+    Training is endless. Validation and test alternate between questions as in training, the longest of these and
+    longer questions. Splits are drawn separately, so a very short question may be in several.
 
     Args:
         longest: largest size of a training question: vectors, items or bits. Default: that of the paper.
@@ -57,13 +57,13 @@ class Problem(Generated[Item]):
     name: ClassVar[str]
     summary: ClassVar[str]
     usual: ClassVar[int]  # `longest` of the paper
-    most: ClassVar[int]  # largest `longest`: longer questions are measured too, and are read as a line
+    most: ClassVar[int]  # largest `longest`: evaluation and lines may have longer questions
     least: ClassVar[int] = 1  # smallest size of a question
     fixed: ClassVar[bool] = False  # whether all training questions have size `longest`
     longer: ClassVar[Mapping[str, Sequence[float]]]  # multiples of `longest` that a split measures
     width: ClassVar[int]  # bits of a vector
     channels: ClassVar[int]  # marks and numbers beside the bits of a step
-    each: ClassVar[int] = 1  # vectors to remember for each that `longest` counts, or 0
+    each: ClassVar[int] = 1  # vectors to remember for each unit of `longest`, or 0
     ending: ClassVar[bool] = False  # whether one more target bit marks the end of the answer
     space: ClassVar[str] = " "  # text between vectors
 
@@ -94,7 +94,7 @@ class Problem(Generated[Item]):
         return f"{self.longest}" if self.fixed else f"{self.least}-{self.longest}"
 
     def beyond(self, split: str) -> dict[str, tuple[int, ...]]:
-        """Return the sizes that a split measures beside those of training, by group."""
+        """Return the sizes of a split beyond those of training, by group."""
         return {f"{size}": (size,) for size in (round(self.longest * times) for times in self.longer.get(split, ()))}
 
     def size_of(self, dice: np.random.Generator) -> tuple[int, ...]:
@@ -169,7 +169,10 @@ class Problem(Generated[Item]):
         return self.pose(self.parse(line))
 
     def said(self, logits: Tensor, count: int) -> list[str]:
-        """Return the most probable answers. Answers that differ behind an end have one text."""
+        """Return the most probable answers.
+
+        Answers with differences only behind an end have one text.
+        """
         texts = dict[str, None]()
         for _, values in islice(likeliest(logits, bits=True), _TRIED * count):
             texts[self.answer(values.numpy())] = None
@@ -178,7 +181,7 @@ class Problem(Generated[Item]):
         return list(texts)
 
     def labels(self, line: str, said: str) -> list[str]:
-        """Return [], because vectors are drawn."""
+        """Return [], because pictures show vectors as bands."""
         return []
 
     def held(self, line: str) -> int:

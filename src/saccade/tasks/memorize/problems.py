@@ -1,4 +1,8 @@
-"""Problems of Graves, Wayne, Danihelka 2014, "Neural Turing Machines", section 4, with their distributions."""
+"""Problems of "Neural Turing Machines", with their distributions.
+
+Source:
+    Graves, Wayne, Danihelka 2014, "Neural Turing Machines", section 4.
+"""
 
 import math
 import re
@@ -42,7 +46,7 @@ class Copy(Problem):
 
 
 class RepeatCopy(Problem):
-    """Section 4.2: vectors, how often to repeat them, and an end mark.
+    """Section 4.2: vectors, the number of repeats, and an end mark.
 
     The number of repeats is scaled to a mean of 0 and a variance of 1 over training questions.
 
@@ -97,7 +101,9 @@ class RepeatCopy(Problem):
 
 
 class Recall(Problem):
-    """Section 4.3: marked items of three vectors, and one of them again: the next item is the answer.
+    """Section 4.3: marked items of three vectors, and one item again as query.
+
+    The answer is the next item.
 
     >>> question = Recall().parse("100101 110000 000011, 111111 000000 101010 ? 100101 110000 000011")
     >>> question.numbers, Recall().pose(question).inputs.shape
@@ -145,7 +151,9 @@ class Recall(Problem):
 
 
 class Sort(Problem):
-    """Section 4.5: vectors with priorities from −1 to 1. The answer is the first four fifths of them, sorted.
+    """Section 4.5: vectors with priorities from −1 to 1.
+
+    The answer is the four fifths of highest priority, sorted.
 
     >>> Sort().parse("10010110:0.5 11111111:-0.25").numbers
     (0.5, -0.25)
@@ -190,9 +198,10 @@ class Sort(Problem):
 
 
 class NGrams(Problem):
-    """Section 4.4: bits that depend on the five bits before. From the sixth on each is predicted.
+    """Section 4.4: bits that depend on the five bits before.
 
-    A sequence draws the probability of a 1 behind each five bits from Beta(½, ½).
+    Each bit from the sixth on is a target. A sequence draws the probability of a 1 behind each five bits from
+    Beta(½, ½).
 
     >>> NGrams().read("110100").asked.tolist()
     [False, False, False, False, True, False]

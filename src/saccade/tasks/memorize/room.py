@@ -1,4 +1,4 @@
-"""Checks of the number of cells: enough for training, and no more than fit into the machine."""
+"""Checks of the number of cells: enough for training, within free memory."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
@@ -26,12 +26,12 @@ def check_cells(needed: int, options: Any) -> None:
 
 
 def check_answering(memory: MemoryNetwork, cells: int) -> None:
-    """Reject more cells than the machine has memory for while it answers one question."""
+    """Reject more cells than free memory allows for one question."""
     _check_fits("cells", cells, memory.nbytes, next(memory.parameters()).device)
 
 
 def check_training(kind: type, options: Any, batches: Iterable[Sequence[Episode]]) -> None:
-    """Reject more cells than the machine has memory for in a training step or an evaluation.
+    """Reject more cells than free memory allows in a training step or an evaluation.
 
     The estimate is a lower bound of the memory of one process.
 

@@ -84,7 +84,10 @@ class Symbols:
         return Sizes(len(self.inputs) + _FIRST, len(self.outputs) + 1, symbols=True)
 
     def episode(self, item: Item) -> Episode:
-        """Return the sequence of a question with its answer. Symbols that training lacks have no logit."""
+        """Return the sequence of a question and its answer.
+
+        Answer symbols outside the training data have no logit.
+        """
         unknown = len(self.outputs) + 1
         answers = [self._numbers.get(symbol, unknown) for symbol in item.answer.split()]
         answers += [] if self.story else [_SILENCE]
@@ -97,7 +100,7 @@ class Symbols:
         return self._posed(self._symbols(line), 2 * self.longest + 1)
 
     def said(self, logits: Tensor, count: int) -> list[str]:
-        """Return the most probable answers. Those of pairs stop at their end."""
+        """Return the most probable answers. Answers of pairs stop at their end."""
         if self.story:  # each question has an answer
             numbers = [values + 1 for _, values in islice(likeliest(logits[:, 1:]), count)]
         else:
@@ -105,7 +108,10 @@ class Symbols:
         return [" ".join(self.outputs[number - 1] for number in answer.tolist()) for answer in numbers]
 
     def labels(self, line: str, said: str) -> list[str]:
-        """Return the input of each step, or its answer behind an arrow. The end of a pair is an arrow alone."""
+        """Return the input of each step, or its answer behind an arrow.
+
+        The end of a pair is an arrow alone.
+        """
         answers = said.split()
         steps, following = self._steps(self._symbols(line), min(len(answers), 2 * self.longest) + 1), iter(answers)
         return [" ".join(step) if step else f"→ {next(following, '')}".strip() for step in steps]

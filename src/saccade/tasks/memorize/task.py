@@ -34,7 +34,7 @@ from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited
 
 __all__ = ["MEMORIZE", "Memorizes", "Sequences"]
 
-_ENDLESS, _LEARNED = 500, 5_000  # training questions of a baseline: of an endless split, and of others
+_ENDLESS, _LEARNED = 500, 5_000  # training questions of a baseline: of an endless and of a finite split
 MODELS = {
     "ntm": "saccade.models.ntm:NTM",
     "dnc": "saccade.models.dnc:DNC",
@@ -58,7 +58,7 @@ class Sequences:
 
     @classmethod
     def fit(cls, data: Dataset[Item], options: Any) -> tuple[Self, Iterable[str]]:
-        """Learn the symbols, and check that memories are large enough and fit into the machine."""
+        """Learn the symbols, and check the size of the memory."""
         story = isinstance(data, Stories)
         if options.sentences and not story:
             raise ArgumentError("--sentences: expected only with stories (bAbI's files), got other data; leave it out")
@@ -116,21 +116,21 @@ class Sequences:
 
     @property
     def parts(self) -> dict[str, tuple[object, str]]:
-        """The language, which members of an ensemble share."""
+        """The language, the same in all members of an ensemble."""
         got = "others; train both on the same data with the same --longest and --sentences"
         return {"what is read and said": (self.language.to_json(), got)}
 
 
 @dataclass(frozen=True)
 class Memorizes(Predictor):
-    """Predictor of the bits or symbols that a sequence asks for."""
+    """Predictor of the bits or symbols of answers."""
 
     codec: Sequences
 
     ensemble = Ensemble
 
     def loss(self, model: nn.Module, batch: Batch) -> Loss:
-        """Return the cost of the targets in nats per sequence, as Graves et al. measure it.
+        """Return the cost of the targets in nats per sequence, as in Graves et al.
 
         A long sequence weighs more than a short one, by its number of targets.
         """
@@ -155,12 +155,12 @@ class Memorizes(Predictor):
         return Evaluation(*results, len(examples), sum(episode.order for episode in episodes))
 
     def baselines(self, data: Dataset[Item], split: str) -> dict[str, Baseline]:
-        """Measure the most frequent answer, and counts of what followed for predicted bits."""
+        """Measure the most frequent answer, and counts for predicted bits."""
         items = [data.example(split, index) for index in range(data.size(split) or 0)]
         return baselines(self.codec.language, training_sample(data, _ENDLESS, _LEARNED), items)
 
     def check(self, model: nn.Module, request: Any) -> None:
-        """Reject cells for a model without an external memory, and more than the machine has room for."""
+        """Reject cells without an external memory, or more than free memory allows."""
         if (cells := getattr(request, "cells", None)) is None:
             return
         if not (networks := memories(model)):
@@ -168,7 +168,7 @@ class Memorizes(Predictor):
         check_answering(max(networks, key=lambda memory: memory.nbytes(cells)), cells)
 
     def answer(self, model: Any, inputs: Sequence[Any], request: Any, form: Form = "lines") -> list[MemoryAnswer]:
-        """Answer questions. Blank lines and lines that could not be read have blank answers."""
+        """Answer questions. Blank and unreadable lines have blank answers."""
         count, by, language = getattr(request, "nbest", 1), getattr(request, "by", None), self.codec.language
         questions = [question for question in inputs if getattr(question, "episode", None) is not None]
         self._warn(model, request, [question.text for question in questions])
@@ -196,7 +196,7 @@ class Memorizes(Predictor):
 
 @contextmanager
 def _with_cells(model: nn.Module, request: Any) -> Iterator[None]:
-    """Change the number of cells while the block runs, if a request does."""
+    """Use the number of cells of a request in a block, if it has one."""
     before = [(memory, memory.cells) for memory in memories(model)]
     try:
         for memory, cells in before:

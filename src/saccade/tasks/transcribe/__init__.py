@@ -1,4 +1,4 @@
-"""Speech recognition: a recording in, its text out; learned from transcribed recordings."""
+"""Speech recognition: a recording in, its text out."""
 
 from saccade.tasks.transcribe.task import TRANSCRIBE
 

@@ -1,4 +1,4 @@
-"""Metrics of alignments: whether they move on with the text from the beginning of the audio to its end, on sound."""
+"""Metrics of alignments: order, coverage of the audio, and weight on sound."""
 
 import statistics
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ class AlignmentMetrics(NamedTuple):
     With the centre of each token's weights, \(m_i = \sum_j j\, a_{ij}\), among the L steps that the model attends to:
 
     Args:
-        monotonicity: share of the tokens whose centre is not before that of the previous token, by more than half a
-            step, or None of fewer than two tokens.
-        coverage: \((\max_i m_i - \min_i m_i) / (L - 1)\), the share of the audio that the centres span, or None of
+        monotonicity: share of the tokens with a centre at most half a step before that of the previous token, or None
+            for fewer than two tokens.
+        coverage: \((\max_i m_i - \min_i m_i) / (L - 1)\), the share of the audio that the centres span, or None for
             fewer than two tokens.
-        on_sound: share of the tokens' weights at steps that are louder than the mean, or None if loudness is unknown.
-        sound: share of such steps, which evenly spread weights would have, or None as above.
+        on_sound: share of the tokens' weights at steps louder than the mean, or None without loudness.
+        sound: share of these steps, the value of `on_sound` for uniform weights, or None as above.
 
     Speech has the order of its text. Attention that has collapsed stays at one step (coverage near 0) or jumps
     (monotonicity near a half). A single word has neither number. Attention that reads silence has no more weight on
@@ -45,11 +45,11 @@ class AlignmentMetrics(NamedTuple):
 
 
 def alignment_metrics(weights: Tensor, sound: Tensor | None = None) -> AlignmentMetrics:
-    """Return the metrics of an alignment without its end, which has no sound.
+    """Return the metrics of an alignment without the row of its end.
 
     Args:
         weights: `(tokens + 1, steps)`, the last row of the end. Rows sum to one.
-        sound: boolean `(steps,)`, true at steps that are louder than the mean (see `sounding`).
+        sound: boolean `(steps,)`, True at steps louder than the mean (see `sounding`).
 
     Example:
         >>> alignment_metrics(torch.eye(4)[[0, 3, 1, 2, 0]]).monotonicity
@@ -72,7 +72,9 @@ def alignment_metrics(weights: Tensor, sound: Tensor | None = None) -> Alignment
 
 
 def sounding(loudness: Tensor, step_frames: int) -> Tensor:
-    """Return the steps of so many frames at which a recording is louder than its mean, boolean `(steps,)`.
+    """Return `(steps,)`, True at steps louder than the mean of the recording.
+
+    A step has `step_frames` frames.
 
     >>> sounding(torch.tensor([0.0, 0.0, 3.0, 5.0, 0.0]), 2)
     tensor([False,  True, False])
@@ -82,7 +84,7 @@ def sounding(loudness: Tensor, step_frames: int) -> Tensor:
 
 
 def mean_metrics(alignments: Sequence[AlignmentMetrics]) -> AlignmentMetrics:
-    """Return the mean of each metric over the texts that have it.
+    """Return the mean of each metric over the texts with that metric.
 
     >>> mean_metrics([AlignmentMetrics(1.0, 0.5), AlignmentMetrics(None, None)])[:2]
     (1.0, 0.5)

@@ -1,4 +1,4 @@
-"""Recordings as frames and token ids: a tokenizer that is learned and saved, features, and batches."""
+"""Recordings as frames and token ids: tokenizer, features and batches."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,20 +30,20 @@ from saccade.train.task import Example
 
 __all__ = ["Recordings", "Utterance", "pad", "stretched"]
 
-_ENDLESS, _FILES = 2000, 100_000  # texts to learn from: of an endless split, and spread over others
+_ENDLESS, _FILES = 2000, 100_000  # texts to learn from: of an endless split, and evenly spaced in a finite one
 _FASTEST = 0.04  # seconds of a token in the fastest speech, characters included
 _TOKENIZERS: dict[str, Any] = {"words": SpacedWords, "characters": Characters, "bpe": BytePairs}
 
 
 @dataclass(frozen=True, eq=False)
 class Utterance:
-    """A recording as a model takes it."""
+    """A recording as input of a model."""
 
     name: str  # in messages
     frames: Tensor  # `(length, dim)`
-    ids: list[int]  # tokens of its text, without begin and end; empty for an input
-    number: int = 1  # of the line, from 1 on: two equal files have samples of their own
-    loudness: Tensor | None = None  # of each frame beside the others, `(length,)`, None after stretching
+    ids: list[int]  # tokens of its text without begin and end, empty for an input
+    number: int = 1  # of the line, from 1 on: equal files have different random samples
+    loudness: Tensor | None = None  # of each frame, relative, `(length,)`, None after stretching
 
     @property
     def size(self) -> int:
@@ -52,7 +52,7 @@ class Utterance:
 
     @property
     def order(self) -> tuple[int, int]:
-        """Key by which utterances are sorted."""
+        """Sort key of utterances."""
         return self.size, len(self.ids)
 
 
@@ -79,7 +79,7 @@ class Recordings:
 
     @classmethod
     def fit(cls, data: Corpus, options: Any) -> tuple[Self, Iterable[str]]:
-        """Learn from the texts of the training split, or from a sample that is spread over it.
+        """Learn from the training texts, or from an evenly spaced sample of them.
 
         Raises:
             ArgumentError: if every text is too long, or the options of features have no effect or fail.
@@ -122,11 +122,17 @@ class Recordings:
             return cls(from_json(content["target"]), longest, _signals(rate, dim, options), options)
 
     def encode(self, examples: Sequence[Recording], split: str) -> list[Utterance]:
-        """Return recordings with the tokens of their texts. A warning names the first that was changed."""
+        """Return recordings with the tokens of their texts.
+
+        A warning names the first recording with a changed signal.
+        """
         return [self._utterance(recording) for recording in examples]
 
     def fitting(self, recording: Recording) -> Utterance | None:
-        """Return a training utterance, or None if it is too long. A warning names the first that is."""
+        """Return a training utterance, or None if it is too long.
+
+        A warning names the first that is too long.
+        """
         utterance, options = self._utterance(recording), self.options
         seconds = utterance.size * self.signals.frame_seconds
         if seconds <= options.max_seconds and len(utterance.ids) <= options.max_length:
@@ -136,7 +142,7 @@ class Recordings:
         return None
 
     def collate(self, samples: Sequence[Utterance], step: int | None = None) -> Batch:
-        """Return a batch, of utterances that are a little slower or faster in a training step."""
+        """Return a batch, with utterances of changed speed in a training step."""
         if step is not None and self.options.stretch:
             samples = stretched(samples, self.options.stretch, generator(self.options.seed, "stretch", step))
         return pad(samples)
@@ -151,7 +157,10 @@ class Recordings:
         return sample.size
 
     def limits(self, sizes: Tensor) -> Tensor:
-        """Return the most tokens of each output, one for 40 ms, up to twice the longest training text."""
+        """Return the maximal number of tokens of each output.
+
+        It is one for 40 ms, up to twice the longest training text.
+        """
         return ((sizes * (self.signals.frame_seconds / _FASTEST)).long() + 1).clamp(max=2 * self.longest)
 
     def width(self, sample: Utterance) -> int:
@@ -178,7 +187,7 @@ class Recordings:
 
     @property
     def parts(self) -> dict[str, tuple[object, str]]:
-        """Tokenizer, steps and features, which members of an ensemble share."""
+        """Tokenizer, steps and features, the same in all members of an ensemble."""
         steps = self.options.step_frames
         return {
             "the tokenizer": (self.target.to_json(), f"another, of {len(self.target)} tokens"),
@@ -210,7 +219,9 @@ def pad(utterances: Sequence[Utterance]) -> Batch:
 
 
 def stretched(utterances: Sequence[Utterance], most: float, draws: torch.Generator) -> list[Utterance]:
-    """Return utterances that are slower or faster by at most a share, interpolated linearly between frames.
+    """Return slower or faster utterances, by linear interpolation between frames.
+
+    The length of each changes by a share of at most `most`.
 
     >>> [slow] = stretched([Utterance("a", torch.rand(100, 2), [7])], 0.2, torch.Generator().manual_seed(1))
     >>> 80 <= slow.size <= 120, slow.ids

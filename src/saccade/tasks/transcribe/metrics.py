@@ -11,7 +11,9 @@ HEADLINE = "word_accuracy"
 
 
 def word_errors(outputs: Sequence[str], references: Sequence[str]) -> float:
-    """Return the word error rate, (substitutions + deletions + insertions) / words of the references, by jiwer.
+    """Return the word error rate, by jiwer.
+
+    It is (substitutions + deletions + insertions) / words of the references.
 
     >>> word_errors(["one two", "three"], ["one too", "three"])
     0.3333333333333333
@@ -35,7 +37,7 @@ def character_errors(outputs: Sequence[str], references: Sequence[str]) -> float
 def measured(
     outputs: Sequence[str], references: Sequence[str], groups: Sequence[str]
 ) -> tuple[dict[str, Metric], dict[str, dict[str, float]]]:
-    """Return all metrics of texts, and the word error rate by group, if there are groups.
+    """Return all metrics of texts, and the word error rate by group.
 
     >>> measured(["one two"], ["one two"], [""])
     ({'word_accuracy': 1.0, 'wer': 0.0, 'cer': 0.0}, {})

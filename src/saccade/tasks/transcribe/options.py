@@ -14,10 +14,9 @@ from saccade.tasks.looking import LookRequest
 
 __all__ = ["RECIPES", "REQUESTS", "EvalRequest", "Options", "Request", "check_rescoring"]
 
-#: Found by training: see the comments. The models have recipes of their own beside these, for their sizes; options that
-#: are in neither keep the defaults of their dataclass.
+#: Tuned by training, see the comments. Models add recipes for their sizes. Other options keep their defaults.
 RECIPES: dict[str, dict[str, Any]] = {
-    # Many small steps; half of these leave the attention where it was in the beginning.
+    # Many small steps. With half of these the attention does not change.
     "tones": {
         "batch_tokens": 2400,
         "warmup_steps": 100,
@@ -26,8 +25,8 @@ RECIPES: dict[str, dict[str, Any]] = {
         "checkpoint_steps": 100,
         "validation_steps": 100,
     },
-    # Recordings of one's own: found on the 40 minutes of AN4, which these steps pass 60 times. Small batches, since
-    # attention finds its way after so many steps rather than so much speech.
+    # User data. Tuned on the 40 minutes of AN4, for 60 epochs. Batches are small, since learning to attend depends on
+    # the number of steps rather than the amount of speech.
     "files": {
         "label_smoothing": 0.1,
         "batch_tokens": 3000,
@@ -115,7 +114,7 @@ class Options(SplitOptions, generate.Options):
 
 
 def check_rescoring(share: float, beam_size: int) -> None:
-    """Reject a share of CTC in the ranking that is none, or of a search that keeps one output."""
+    """Reject a share of CTC outside 0 to 1, or above 0 without a beam search."""
     if not 0 <= share <= 1:
         raise ArgumentError(f"--ctc-rescoring: expected a share from 0 to 1, got {share}")
     if share and beam_size == 1:

@@ -10,9 +10,9 @@ from saccade.tasks.transcribe.data.corpus import Corpus
 
 __all__ = ["Heard", "hear", "smaller", "suited"]
 
-_LISTENED_TO = 50  # training recordings, spread over the corpus, that are measured
+_LISTENED_TO = 50  # measured training recordings, spread over the corpus
 _SHORT = 1.5  # seconds below which a recording of one word is a command rather than a sentence
-_FEW_MINUTES = 20  # of speech, for which fewer steps are enough
+_FEW_MINUTES = 20  # minutes of speech below which fewer steps are enough
 
 #: Tuned on digits, alone and in strings, see docs/results.md. Masks of the usual 40 frames hide whole words.
 _NARROW: dict[str, Any] = {"time_width": 8, "frequency_masks": 1, "beam_size": 5}
@@ -26,7 +26,7 @@ _SMALL: dict[str, Any] = {
 
 
 class Heard(NamedTuple):
-    """Measures of a corpus: training recordings, or None if they are endless, and medians of seconds and of words."""
+    """Number of training recordings (None if endless), median seconds and words."""
 
     recordings: int | None
     seconds: float
@@ -42,7 +42,9 @@ def hear(corpus: Corpus) -> Heard:
 
 
 def suited(heard: Heard, usual: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return the recipe for an amount of speech, and the reason, "" for the usual recipe.
+    """Return the recipe for an amount of speech, and the reason.
+
+    The reason of the usual recipe is "".
 
     Args:
         heard: measures of the corpus.
@@ -70,7 +72,7 @@ def suited(heard: Heard, usual: Mapping[str, Any]) -> tuple[dict[str, Any], str]
 
 
 def smaller(options: Mapping[str, Any]) -> tuple[dict[str, Any], str] | None:
-    """Return a recipe with a smaller model for a small budget and the reason, or None without one.
+    """Return a recipe with a smaller model and the reason, or None without one.
 
     >>> smaller({"hidden_dim": 128, "max_steps": 10})
     """

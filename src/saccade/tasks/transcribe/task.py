@@ -29,9 +29,9 @@ from saccade.train.task import Baseline, Evaluation, Form, Loss, Metric, Suited,
 
 __all__ = ["TRANSCRIBE", "Transcribes"]
 
-_CACHED = 1 << 30  # bytes of features that are kept for the next epoch
+_CACHED = 1 << 30  # bytes of features in the cache for the next epoch
 _ALIGNED = 50  # utterances whose alignments are measured, enough to see a collapse
-_ENDLESS, _LEARNED = 1_000, 100_000  # training texts of a baseline: of an endless split, and of others
+_ENDLESS, _LEARNED = 1_000, 100_000  # training texts of a baseline: of an endless and of a finite split
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,10 @@ class Transcribes(Generates):
         return Loss(super().loss(model, batch).total, int(batch.source.lengths.sum()))
 
     def measure(self, model: nn.Module, blocks: Iterable[Block], size: int) -> Evaluation:
-        """Return word and character errors, as a whole and by speaker, and measures of the true texts' alignments."""
+        """Return word and character errors, and metrics of the true texts' alignments.
+
+        The errors are also by speaker.
+        """
         aligned, frames, seconds = set(sampled(size, _ALIGNED)), 0, 0.0
         groups, references, outputs, runs = list[str](), list[str](), list[str](), list[AlignmentMetrics]()
         for block in blocks:
@@ -79,7 +82,10 @@ class Transcribes(Generates):
         return {"majority": most_frequent((data.text("train", index) for index in learned), measure)}
 
     def check_request(self, model: nn.Module, request: Request) -> None:
-        """Reject a ranking by CTC of samples, of an ensemble, of one output, or of a run that did not learn it."""
+        """Reject an impossible ranking by CTC.
+
+        It needs a beam search without sampling, a single model, and a run with a loss of CTC.
+        """
         share, weight = self._share(request), self.codec.options.ctc_weight
         if share and request.sample:
             raise ArgumentError(f"--sample: expected with --ctc-rescoring 0, as draws are not ranked, got {share}")
@@ -122,7 +128,7 @@ class Transcribes(Generates):
         return moved(model, answer) if look.by == "jacobian" else answer
 
     def _sound(self, utterance: Utterance) -> Tensor | None:
-        """Steps at which a recording is louder than its mean, or None if that is unknown."""
+        """Steps louder than the mean of the recording, or None without loudness."""
         loudness = utterance.loudness
         return None if loudness is None else sounding(loudness, self.codec.options.step_frames)
 
@@ -144,7 +150,7 @@ def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> S
 
 
 def _sampler(job: Job) -> Sampler[Utterance]:
-    """Training batches of about as many frames, without utterances that are too long."""
+    """Training batches of similar numbers of frames, without too long utterances."""
     codec, data, options = job.codec, job.data, job.settings
 
     def fitting(index: int) -> Utterance | None:

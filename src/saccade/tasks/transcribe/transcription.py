@@ -41,9 +41,9 @@ class Transcription(Written):
         outputs: its best texts, or samples.
         count: number of texts.
         times: of its frames and steps.
-        sound: steps at which it is louder than its mean, or None if that is unknown.
-        jacobian: how much all logits of each token of the best text move with each frame, `(tokens, frames)`, in a
-            picture of that.
+        sound: steps louder than the mean of the recording, or None without loudness.
+        jacobian: norm of the Jacobian of the logits of each token of the best text by each frame, `(tokens, frames)`,
+            if it is drawn.
     """
 
     utterance: Utterance | Unreadable
@@ -85,7 +85,10 @@ class Transcription(Written):
 
 
 def alignments_of(model: Any, utterances: Sequence[Utterance]) -> list[Tensor]:
-    """Return the attention weights of each true text and its end, `(target, steps)` on the CPU."""
+    """Return the attention weights of each true text and its end, on the CPU.
+
+    Their shape is `(target, steps)`.
+    """
     alignments = list[Tensor]()
     for utterance in utterances:  # a batch would have more steps than most utterances
         batch = pad([utterance]).to(next(model.parameters()).device)
@@ -114,13 +117,13 @@ def moved(model: Any, answer: Transcription) -> Transcription:
 
 
 def ranked_by_ctc(model: Any, state: Any, hypotheses: Hypotheses, share: float, search: Search) -> Hypotheses:
-    """Return the best hypotheses of a search by their log-probabilities and, with a share, those by CTC.
+    """Return the best hypotheses by log-probabilities of the model and of CTC.
 
     Both are divided by the length penalty (Watanabe et al. 2017, "Hybrid CTC/Attention Architecture for End-to-End
     Speech Recognition", Eq. 40, has none).
 
     Args:
-        model: that learned CTC.
+        model: with CTC.
         state: of the batch, before the first token.
         hypotheses: all that the search kept.
         share: of CTC in the scores.
@@ -128,7 +131,7 @@ def ranked_by_ctc(model: Any, state: Any, hypotheses: Hypotheses, share: float, 
     """
     tokens, lengths = hypotheses.tokens, hypotheses.lengths
     log_probs = model.ctc_log_probs(state, tokens, lengths.clamp(min=0))
-    log_probs = log_probs / ((6 + lengths) / 6) ** search.length_penalty  # as the search has divided: the end counts
+    log_probs = log_probs / ((6 + lengths) / 6) ** search.length_penalty  # as in the search: the end counts
     scores = torch.where(lengths < 0, -torch.inf, (1 - share) * hypotheses.scores + share * log_probs)
     scores, order = (part[:, : search.count] for part in scores.sort(dim=-1, descending=True, stable=True))
     tokens = tokens.gather(1, order[..., None].expand(-1, -1, tokens.shape[-1]))

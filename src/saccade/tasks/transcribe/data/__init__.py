@@ -31,18 +31,18 @@ def open_corpus(
     names: SplitNames | None = None,
     language: str | None = None,
 ) -> Corpus:
-    """Return the corpus that --data names: a built-in one, or that of a path.
+    """Return a built-in corpus, or the corpus of a path.
 
     Args:
-        data: a key of `BUILTIN`; or the path of the Free Spoken Digit Dataset, of AN4, of LibriSpeech, of Common Voice,
-            of a manifest, of a folder with one, of tables, or of recordings in a folder for each word.
-        rate: sample rate in Hz; None: that of the data, 16,000 for a manifest.
-        objects: waveforms and texts, if `data` says that they are Python objects.
+        data: a key of `BUILTIN`, or a path. It holds the Free Spoken Digit Dataset, AN4, LibriSpeech, Common Voice,
+            a manifest, tables, or recordings in a folder for each word.
+        rate: sample rate in Hz. Default: that of the data, 16,000 for a manifest.
+        objects: waveforms and texts, if `data` is `OBJECTS`.
         names: the names of splits.
-        language: of the words of the built-in digits; None: digits.
+        language: of the words of the built-in digits. Default: digits.
 
     Raises:
-        ArgumentError: if there is none, or something is wrong with it.
+        ArgumentError: if there is no such corpus, or it has a fault.
         OSError: if a file cannot be read.
 
     Example:
@@ -83,7 +83,7 @@ _HOLDS = (
 
 
 def _checked(corpus: Corpus, data: str, rate: int | None) -> Corpus:
-    """A corpus with a rate of its own, or none, unless another one is asked for."""
+    """Return a corpus with a fixed rate or none, or reject another `rate`."""
     if rate not in (None, corpus.rate):
         own = f"its recordings have {corpus.rate} Hz" if corpus.rate else "its signals are features, which have none"
         raise ArgumentError(f"--rate: expected none for {data}, as {own}; leave {rate} out")

@@ -12,14 +12,14 @@ __all__ = ["Corpus", "Recording"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recording:
-    """Something that was said, and its words.
+    """A recording and its text.
 
     Args:
-        name: in messages: a file, or an id.
+        name: a file or an id, for messages.
         signal: `(samples,)`, a waveform in [-1, 1], or features `(frames, dim)`.
-        text: the words, a space between two.
-        group: what it is reported under, such as its speaker; "" for none.
-        notes: a line for each thing that was changed to make a signal of the file.
+        text: the words, separated by spaces.
+        group: of the metrics by group, for example the speaker, "" for none.
+        notes: a line for each change of the signal.
     """
 
     name: str
@@ -37,8 +37,8 @@ class Corpus(Dataset[Recording], Protocol):
 
     @property
     def rate(self) -> int | None:
-        """Sample rate of all signals, in Hz; None of features."""
+        """Sample rate of all signals in Hz, None for features."""
 
     @property
     def dim(self) -> int | None:
-        """Features of a frame; None of waveforms."""
+        """Features of a frame, None for waveforms."""

@@ -1,4 +1,4 @@
-"""What the ten digits are called in twenty languages, as they are said one by one."""
+"""Words of the ten digits in twenty languages."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ from saccade.errors import ArgumentError
 
 __all__ = ["DIGITS", "spelled"]
 
-#: From a language's code (ISO 639-1) to its words for 0 to 9.
+#: Words for 0 to 9 by the code of a language (ISO 639-1).
 DIGITS: Mapping[str, Sequence[str]] = {
     "ar": ("صفر", "واحد", "اثنان", "ثلاثة", "أربعة", "خمسة", "ستة", "سبعة", "ثمانية", "تسعة"),
     "cs": ("nula", "jedna", "dva", "tři", "čtyři", "pět", "šest", "sedm", "osm", "devět"),
@@ -32,11 +32,11 @@ DIGITS: Mapping[str, Sequence[str]] = {
 
 
 def spelled(digits: str, language: str | None) -> str:
-    """Return digits with a space between, or the words that a language has for them.
+    """Return digits separated by spaces, or their words in a language.
 
     Args:
         digits: 0 to 9, one after the other.
-        language: a key of `DIGITS`; None: the digits themselves.
+        language: a key of `DIGITS`, or None for the digits themselves.
 
     Raises:
         ArgumentError: if the language is another.

@@ -29,9 +29,9 @@ RATE = 16000
 BLANK = Blank[Row](lambda row: not row["text"], "recordings, which have no text")
 
 _CLIPS = "clips"  # the folder of Common Voice's recordings
-_KEPT = 512 << 20  # bytes of sound that is kept of files with several recordings: two hours at 16 kHz
-_SLACK = 0.1  # seconds by which a file may be shorter than its manifest says
-_INTEGERS = (np.uint8, np.int8, np.int16, np.int32)  # whose full scale is a waveform's, as WAV files have them
+_KEPT = 512 << 20  # bytes of cached sound of files with several recordings: two hours at 16 kHz
+_SLACK = 0.1  # seconds by which a file may be shorter than in its manifest
+_INTEGERS = (np.uint8, np.int8, np.int16, np.int32)  # dtypes of samples in WAV files, scaled to [-1, 1]
 
 Sound: TypeAlias = Tensor | memoryview | Path
 """A waveform, the bytes of a sound file, or the path of one."""
@@ -41,13 +41,13 @@ def columns(rate: int, folder: Path | None) -> list[Column]:
     """Return the columns of recordings.
 
     A recording is a waveform (array or tensor, of the rate), a path, or a mapping of `datasets`, of `array` and
-    `sampling_rate` or of `bytes` and `path`. Waveforms are floats, or integers of 8, 16 or 32 bits as WAV files have
-    them. `offset` and `duration` make a row a part of its file, in seconds.
+    `sampling_rate` or of `bytes` and `path`. Waveforms are floats, or integers of 8, 16 or 32 bits as in WAV files. A
+    row with `offset` or `duration`, in seconds, is a part of its file.
 
     Args:
         rate: samples a second, in Hz.
-        folder: of a table and its relative paths, whose files are read when they are used; None for Python objects,
-            whose files are read at once.
+        folder: of a table and its relative paths, with files that are read lazily. None for Python objects, with files
+            that are read at once.
     """
     names = ("audio", "path", "audio_filepath")
 
@@ -65,14 +65,14 @@ def columns(rate: int, folder: Path | None) -> list[Column]:
 
 
 class Recordings:
-    """Recordings that are read when they are used.
+    """Recordings, read lazily.
 
     Args:
         rows: each with `audio`, `text`, `speaker`, `offset`, `duration`.
-        rate: samples a second of all of them, in Hz; None if they are the bytes of Sphinx's feature files.
+        rate: samples a second of all recordings, in Hz. None if they are the bytes of Sphinx's feature files.
 
     Raises:
-        ArgumentError: naming a row whose file is missing or cut short, or holds no features.
+        ArgumentError: with the row, if its file is missing or cut short, or holds no features.
     """
 
     def __init__(self, rows: Rows[Row], rate: int | None) -> None:
@@ -88,10 +88,12 @@ class Recordings:
                     cepstra(row["audio"], rows.where(split, index))
 
     def example(self, split: str, index: int) -> Recording:
-        """Return one recording of a split, with notes on changes of its signal; its group is the speaker.
+        """Return a recording of a split, with notes on changes of its signal.
+
+        Its group is the speaker.
 
         Raises:
-            ArgumentError: if there is no such recording, or its file is no audio.
+            ArgumentError: if there is no such recording, or its file is unreadable.
         """
         row, name, notes = self.rows.row(split, index), f"{split} {index}", tuple[str, ...]()
         sound = row["audio"]
@@ -111,26 +113,26 @@ class Recordings:
         return Recording(name, signal, row["text"], row["speaker"], notes)
 
     def text(self, split: str, index: int) -> str:
-        """Return the words of a recording alone; its file is not read."""
+        """Return the words of a recording. Its file is not read."""
         words: str = self.rows.row(split, index)["text"]
         return words
 
     def size(self, split: str) -> int:
-        """Return how many recordings a split has."""
+        """Return the number of recordings of a split."""
         return self.rows.size(split)
 
     @cached_property
     def _shared(self) -> frozenset[Path]:
-        """The files of which several rows are parts, and which are worth keeping."""
+        """Files with parts in several rows, to be cached."""
         parts = Counter(row["audio"] for part in self.rows.splits.values() for row in part if _is_part(row))
         return frozenset(sound for sound, count in parts.items() if count > 1 and isinstance(sound, Path))
 
     def _whole(self, path: Path) -> Audio:
-        """A file of which recordings are parts; the last ones that were used are kept, 512 MiB together at most."""
+        """A file of several recordings, from a cache of the last 512 MiB."""
         assert self.rate is not None
         audio = self._kept.pop(path, None) or read_whole(path, self.rate, str(path))
         left = _KEPT - audio.samples.nbytes
-        if left >= 0:  # a larger one leaves those that are kept
+        if left >= 0:  # a file above the limit leaves the cache as it is
             for other, kept in reversed(list(self._kept.items())):
                 left -= kept.samples.nbytes
                 if left < 0:
@@ -152,11 +154,11 @@ def _part(samples: Tensor, row: Row, rate: int, where: str) -> Tensor:
         until = "on" if duration is None else f"to {offset + duration:g} s"
         wanted = f"sound from {offset:g} s {until}, as its offset and duration say"
         raise ArgumentError(f"{where}: expected {wanted}, got {len(samples) / rate:g} s in {row['audio']}")
-    return samples[first:end].clone()  # the file's samples are kept for other parts
+    return samples[first:end].clone()  # the file's samples stay cached for other parts
 
 
 def _twice(rows: Rows[Row]) -> str:
-    """A note on recordings that are in two splits, "" if there is none."""
+    """A note on recordings in several splits, "" if there are none."""
     files = [
         {os.path.normpath(row["audio"]) for row in part if isinstance(row["audio"], Path)}
         for part in rows.splits.values()
@@ -204,7 +206,7 @@ def _sound(cell: Any, rate: int, folder: Path | None) -> Sound:
 
 
 def _file(folder: Path, listed: str) -> Path:
-    """The file of a recording: from the table's folder on, or in its folder clips/, as Common Voice has it."""
+    """Path of a recording in the table's folder, or in clips/ as in Common Voice."""
     if "\0" in listed:
         raise ValueError(f"expected a sound file, got {listed!r:.60}")
     path, clip = folder / listed, folder / _CLIPS / listed
@@ -212,7 +214,7 @@ def _file(folder: Path, listed: str) -> Path:
 
 
 def _check(path: Path, where: str) -> None:
-    """Reject a path that is no whole sound file."""
+    """Reject a path without a whole sound file."""
     if not path.exists():
         raise ArgumentError(f"{where}: expected a sound file, found none at {path}")
     if not path.is_file() or not path.stat().st_size:
@@ -223,7 +225,7 @@ def _check(path: Path, where: str) -> None:
 
 
 def _floats(samples: np.ndarray) -> Tensor:
-    """A waveform's numbers as float32: of integers their shares of the full scale, whose middle 8 bits have at 128."""
+    """A waveform as float32, integers divided by full scale, uint8 centred at 128."""
     samples = samples.astype(samples.dtype.newbyteorder("="), copy=False)
     if samples.dtype in _INTEGERS:
         low, high = np.iinfo(samples.dtype).min, np.iinfo(samples.dtype).max + 1

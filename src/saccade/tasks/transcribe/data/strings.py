@@ -1,4 +1,6 @@
-"""Strings of digits, joined from recordings of single digits such as those of the Free Spoken Digit Dataset.
+"""Strings of digits, joined from recordings of single digits.
+
+For example from recordings of the Free Spoken Digit Dataset:
 
 7_jackson_12.wav, a pause, 3_jackson_40.wav, a pause, 1_jackson_29.wav  ->  7 3 1
 """
@@ -26,22 +28,22 @@ LONGEST = 7  # digits in a string
 HELD_OUT = 500  # strings of validation, and of test
 PAUSE = (0.05, 0.3)  # seconds between two digits
 
-_QUIET = 160  # samples, 20 ms: the quietest stretch of so many is what a pause sounds like
+_QUIET = 160  # samples, 20 ms: the quietest such stretch sets the level of pauses
 
 
 @dataclass(frozen=True, eq=False)
 class Digits:
-    """Strings of one to seven digits, each of one speaker's recordings in one split, with pauses between.
+    """Strings of one to seven digits with pauses, each of one speaker and one split.
 
-    A string of one digit is its recording and nothing else. A pause lasts 50 to 300 ms and is noise as loud as the
-    quietest 20 ms of the string's recordings, as a room has. Training is endless: any index draws a speaker, a length
-    and digits. Validation and test hold 500 strings (more if that takes), of all speakers and lengths in turn, and
-    use each of their recordings at least once.
+    A string of one digit is its recording alone. A pause lasts 50 to 300 ms and is noise as loud as the quietest 20 ms
+    of the string's recordings, like the noise of a room. Training is endless: any index draws a speaker, a length and
+    digits. Validation and test hold at least 500 strings, of all speakers and lengths in turn. They use each of their
+    recordings at least once.
 
     Args:
-        recordings: of each split and speaker, a digit each.
-        fingerprint: what the recordings hold.
-        note: what was changed in them, "" if nothing was.
+        recordings: by split and speaker, a digit each.
+        fingerprint: numbers and hash of the recordings.
+        note: changes of their signals, "" if there are none.
 
     Example:
         >>> tone = Recording("7_ann_0.wav", torch.ones(800), "7", "ann")
@@ -62,7 +64,7 @@ class Digits:
         """Read the recordings of rows, each a digit.
 
         Raises:
-            ArgumentError: naming the file that is wrong.
+            ArgumentError: with the file, if one is damaged.
         """
         read, notes, digest = Recordings(rows, RATE), list[str](), hashlib.blake2b(digest_size=8)
         recordings: dict[str, dict[str, list[Recording]]] = {split: {} for split in SPLITS}
@@ -78,7 +80,9 @@ class Digits:
         return cls(recordings, f"FSDD {counts}, contents {digest.hexdigest()}", inventory(notes))
 
     def example(self, split: str, index: int) -> Recording:
-        """Return utterance number `index` of a split: always the same one; its group is the speaker.
+        """Return utterance number `index` of a split, the same in each call.
+
+        Its group is the speaker.
 
         Raises:
             ArgumentError: if there is no such split, or no such index in it.
@@ -89,7 +93,7 @@ class Digits:
         return Recording(name, signal, " ".join(one.text for one in chosen), chosen[0].group)
 
     def text(self, split: str, index: int) -> str:
-        """Return the words of an utterance alone."""
+        """Return the words of an utterance."""
         return " ".join(one.text for one in self._chosen(split, index))
 
     def size(self, split: str) -> int | None:
@@ -117,7 +121,10 @@ class Digits:
         return self._held_out(split, speakers[place], number)
 
     def _held_out(self, split: str, speaker: str, number: int) -> list[Recording]:
-        """A held-out string: lengths go 1 to 7 in turn, and its digits follow the last string's in an endless row."""
+        """A held-out string, of lengths 1 to 7 in turn.
+
+        Its digits follow those of the last string in an endless sequence.
+        """
         rounds, shorter = divmod(number, LONGEST)
         first = rounds * _up_to(LONGEST) + _up_to(shorter)
         recordings, chosen = self.recordings[split][speaker], list[Recording]()
@@ -139,7 +146,7 @@ def _order(count: int, *labels: object) -> list[int]:
 
 
 def _quietest(samples: Tensor) -> float:
-    """The root mean square of the quietest 20 ms, of all of a shorter recording."""
+    """Root mean square of the quietest 20 ms, or of a shorter recording."""
     parts = samples.unfold(0, min(_QUIET, len(samples)), 1 + min(_QUIET, len(samples)) // 2)
     return float(parts.square().mean(1).min().sqrt())
 

@@ -1,8 +1,8 @@
-"""The built-in corpus: digits as a telephone's keys send them, two tones each, in noise.
+"""The built-in corpus: digits as telephone keypad tones in noise.
 
     7 is 852 Hz and 1209 Hz together
 
-Keys are held for 60 to 140 ms, with as much between; some lines are loud and clear, others faint and noisy.
+Each digit is two tones. Tones and pauses last 60 to 140 ms each. Level and noise vary by utterance.
 
 Source:
     ITU-T Recommendation Q.23 (1988), Technical features of push-button telephone sets: the frequencies.
@@ -22,9 +22,9 @@ __all__ = ["FREQUENCIES", "RATE", "Tones"]
 RATE = 8000  # Hz, as on the telephone
 LONGEST = 6  # digits in a string
 HELD_OUT = 500  # strings of validation, and of test
-LENGTHS = (0.06, 0.14)  # seconds that a key is held, and that pass between two, before the first and after the last
-LEVELS = (-30.0, -15.0)  # dB of a tone's amplitude, against the largest there is
-NOISE = (5.0, 30.0)  # dB of the keys' power above that of the noise
+LENGTHS = (0.06, 0.14)  # seconds of a tone, and of a pause between, before and after tones
+LEVELS = (-30.0, -15.0)  # dB of a tone's amplitude, relative to full scale
+NOISE = (5.0, 30.0)  # dB of the tones' power above that of the noise
 
 _LOW, _HIGH = (697, 770, 852, 941), (1209, 1336, 1477)  # Hz, of the rows and columns of keys
 _KEYS = ("123", "456", "789", " 0 ")
@@ -38,10 +38,10 @@ class Tones(Generated[Recording]):
 
         x(t) = a (sin 2πf₁t + sin 2πf₂t) + noise,    Gaussian, 5 to 30 dB below the keys' power
 
-    Training is endless; validation and test hold 500 strings each. Each of them sounds the same whatever the language.
+    Training is endless. Validation and test hold 500 strings each. The sound does not depend on the language.
 
     Args:
-        language: of the words: a key of `saccade.tasks.transcribe.data.digits.DIGITS`; None: digits.
+        language: of the words, a key of `saccade.tasks.transcribe.data.digits.DIGITS`. Default: digits.
 
     Raises:
         ArgumentError: if the language is another.
@@ -66,7 +66,7 @@ class Tones(Generated[Recording]):
         return HELD_OUT
 
     def make(self, split: str, index: int) -> Recording:
-        """Draw an utterance; its group is ""."""
+        """Draw an utterance. Its group is ""."""
         digits, draws = self._digits(split, index)
         level, distance = (_between(*ends, 1, draws).item() for ends in (LEVELS, NOISE))
         lengths = (_between(*LENGTHS, 2 * len(digits) + 1, draws) * RATE).round().int().tolist()
@@ -82,7 +82,7 @@ class Tones(Generated[Recording]):
 
     @property
     def fingerprint(self) -> str:
-        """What the utterances are made of, in one string."""
+        """Parameters of the utterances, in one string."""
         ends = ", ".join(f"{low:g} to {high:g}" for low, high in (LENGTHS, LEVELS, NOISE))
         words = "" if self.language is None else f", {spelled('0123456789', self.language)}"
         return f"tones 1 to {LONGEST} at {RATE} Hz, {ends}{words}"
