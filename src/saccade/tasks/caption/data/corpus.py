@@ -28,7 +28,7 @@ class Captioned(NamedTuple):
     group: str
     """Group of its metrics, "" if none."""
     scene: Any = None
-    """The `saccade.tasks.image.scenes.scene.Scene` of the image, if it is known."""
+    """The `saccade.tasks.image.scenes.scene.Scene` of the image, or None."""
     name: str = ""
     """Name of the image in messages and in a store of features."""
 
