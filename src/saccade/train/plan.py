@@ -1,4 +1,4 @@
-"""A budget in minutes, planned: how many steps fit, and the schedule, validations and checkpoints that follow.
+"""Plan of a budget in minutes: steps, schedule, validations and checkpoints.
 
 A run is planned once, before its first step. The plan and the options that it chose are part of config.json, so a
 resumed run equals the uninterrupted one.
@@ -49,14 +49,14 @@ class Plan:
 
     @property
     def few(self) -> bool:
-        """Whether so few of the recipe's steps fit that a smaller model is the better choice."""
+        """Whether too few of the recipe's steps fit, so that a smaller model is better."""
         return not self.whole and self.steps < _FEW * self.recipe_steps
 
 
 def make_plan(
     options: Options, given: Collection[str], recipe_steps: int, speed: Speed, sizes: Sizes, before: float
 ) -> Plan:
-    """Return the plan of `options.max_minutes`, of which `before` seconds are over.
+    """Return the plan of `options.max_minutes`, `before` seconds after the start.
 
     If the recipe's steps fit, its schedule stays: a falling one ends the run, any other goes on until the minutes are
     over. Else warmup and horizon are scaled to the steps that fit. There are at least five validations and checkpoints.
@@ -149,10 +149,11 @@ def plan_for(
     device: torch.device,
     began: float,
 ) -> Plan | None:
-    """Measure the speed of a new run and plan it; None if it has no minutes, or steps beside them.
+    """Measure the speed of a new run and plan it.
 
-    The new model moves to the device. Without `suited` options, the recipe is that of the data's name. The
-    minutes count from the moment `began` of time.perf_counter.
+    Returns None for a run without minutes, or with both minutes and steps. The new model moves to the device. Without
+    `suited` options, the recipe is that of the data's name. The minutes count from the moment `began` of
+    time.perf_counter.
     """
     if options.max_minutes is None or options.max_steps is not None:
         return None
@@ -167,7 +168,7 @@ def plan_for(
 
 
 def example_seconds(task: Task, model: nn.Module, options: Options, seconds: float) -> float:
-    """Return how long measuring an example of the validation split takes, once the model is trained.
+    """Return the time of a validation example under a trained model.
 
     An untrained model may write on and on: its time is scaled to the length of the right answers. The time of answers
     that are too short stays: most of it may be reading. The timing takes about `seconds`, or a few examples.
@@ -185,7 +186,10 @@ def example_seconds(task: Task, model: nn.Module, options: Options, seconds: flo
 
 
 def _timed(task: Task, model: nn.Module, options: Options, count: int) -> float:
-    """Seconds of some examples of the validation split, scaled to answers of the right length."""
+    """Return the seconds of some validation examples.
+
+    The time is scaled to answers of the right length.
+    """
     began = time.perf_counter()
     evaluation = measure(task, model, "validation", options.seed, count)
     return (time.perf_counter() - began) / min(_LONGEST, max(1.0, evaluation.length_ratio))
