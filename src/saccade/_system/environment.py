@@ -66,7 +66,7 @@ def multiplies_bfloat16() -> bool:
 
 
 def check_processes(count: int) -> None:
-    """Check that the memory suffices for the imports of so many processes.
+    """Check that the memory suffices for the imports of `count` processes.
 
     Raises ArgumentError if it does not.
     """
@@ -77,7 +77,7 @@ def check_processes(count: int) -> None:
 
 
 def free_bytes(device: torch.device) -> int | None:
-    """Return the free memory of a device, None if the system does not tell."""
+    """Return the free memory of a device, None if the system has no such figure."""
     if device.type == "cuda":
         torch.cuda.empty_cache()  # memory that torch keeps is free too
         return int(torch.cuda.mem_get_info(device)[0])

@@ -28,7 +28,7 @@ def check_folder(option: str, folder: str | Path) -> None:
 
 
 def unfinished(path: Path) -> Path:
-    """Return a hidden temporary name beside a path, another one at each call."""
+    """Return a hidden temporary name in the folder of a path, new at each call."""
     return path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial")
 
 

@@ -113,7 +113,7 @@ class StandardError:
         self._stream = sys.stderr
 
     def write(self, text: str) -> int:
-        """Write a text if anybody can read it."""
+        """Write a text, or drop it if the stream is closed."""
         with unheard():
             self._stream.write(text)
         return len(text)

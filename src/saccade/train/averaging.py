@@ -28,7 +28,7 @@ class Candidate:
 def regular(steps: Iterable[int], end: int, every: int, count: int) -> list[int]:
     """Return the steps of a mean of `count` weights, without the step `end`.
 
-    These are the last multiples of `every` before `end`. Checkpoints of interruptions lie at other steps. Without them
+    These are the last multiples of `every` before `end`. Interruptions make checkpoints at other steps. Without them
     a resumed run equals the uninterrupted one.
     """
     multiples = sorted(step for step in steps if step < end and step % every == 0)

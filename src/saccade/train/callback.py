@@ -30,7 +30,7 @@ with python_and_numpy():  # Lightning imports rich, which draws from Python's ge
     import lightning.pytorch as pl
 
 _LOWER = "lower --learning-rate in a new run (the last checkpoint is kept)"
-_LOOK_EVERY = 10  # steps between two looks at the loss: each waits for the device
+_LOOK_EVERY = 10  # steps between two reads of the loss: each waits for the device
 
 
 class RunCallback(pl.Callback):

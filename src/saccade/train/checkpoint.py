@@ -6,7 +6,7 @@ Each file is renamed into place once it is complete.
     checkpoints/step-00000500.state.safetensors  tensors of the optimizer, and counters in the header
     checkpoints/best.safetensors                 weights of the best validation
 
-The state is written last, so a checkpoint with a state is whole. One without its state serves a mean of weights.
+The state is written last, so a checkpoint with a state is whole. One without its state is used for a mean of weights.
 Nothing is a pickle: a checkpoint from anywhere can be opened without running its author's code.
 """
 

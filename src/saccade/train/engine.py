@@ -1,6 +1,6 @@
 """Lightning's module and trainer for the steps of any task.
 
-Lightning moves batches, differentiates, clips, steps, scales, logs and talks to other processes. Validations and
+Lightning moves batches, differentiates, clips, steps, scales, logs and runs collectives. Validations and
 checkpoints are `saccade.train.callback`'s, because a resumed run must equal the uninterrupted one.
 """
 
@@ -44,7 +44,7 @@ _HARMLESS = (
     ".*GPU available but not used.*",  # --device cpu means it
     ".*isinstance.treespec, LeafSpec.*deprecated.*",  # Lightning calling torch
 )
-_LEAST = 2  # steps that are timed, and one before them, which is never like the others
+_LEAST = 2  # timed steps, after a first one with other costs
 _PRECISION: dict[str, Any] = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed"}
 
 

@@ -21,7 +21,7 @@ from saccade._system.notes import say
 from saccade.errors import SaccadeError
 from saccade.train.ranks import GOES_ON, Ranks, Unreachable, free_port, joined, of_connection, placed
 
-_GRACE = 30.0  # seconds in which a process notices by itself that another is gone
+_GRACE = 30.0  # seconds in which a process detects the end of another
 _FAILED, _UNREACHED, _INTERRUPTED = 1, 3, 130  # exit codes
 
 

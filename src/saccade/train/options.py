@@ -35,7 +35,7 @@ PATH: dict[str, Any] = {"path": True}
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The options that every task shares; a task's own and its model's are added to them."""
+    """Options of all tasks. A task and its model add further options."""
 
     model: str = ""
     """Which model to train; `saccade list` names them."""
@@ -183,7 +183,7 @@ def not_positive(value: float | None) -> str | None:
 
 
 def flag(name: str) -> str:
-    """Return an option as it is typed, such as --max-steps."""
+    """Return an option in the form of the command line, such as --max-steps."""
     return "--" + name.replace("_", "-")
 
 

@@ -22,7 +22,7 @@ T = TypeVar("T", bound=Options)
 _VALIDATIONS = 5.75  # intervals in a planned run: five validations, the last at 87%, so that a slower run has them too
 _FOR_VALIDATIONS = 0.15  # share of the budget that they may take
 _FEW = 0.2  # share of a recipe's steps, below which a smaller model is the better choice (docs/results.md, `pairs`)
-_FEWEST = 20  # examples of a validation that still says something
+_FEWEST = 20  # smallest number of examples of a useful validation
 _SHARE, _MOST = 0.015, 15.0  # of the budget, and seconds at most, for each of the two timings
 _FACTOR, _BATCH = 8, 64  # how many times as many examples are measured each time; and a certain batch
 _STEPS = 10_000  # of a recipe that names none, as the option has it
@@ -43,7 +43,7 @@ class Plan:
     minutes: float
     steps: int  # that are expected to fit, or those of the recipe if they all fit and end the run
     recipe_steps: int
-    whole: bool  # the recipe fits as it is
+    whole: bool  # the recipe fits without a change
     seconds: dict[str, float]  # "before" the first step, of a "step", a "validation", the "final" evaluation and "all"
     options: dict[str, Any]  # replacements of the recipe's options
 
@@ -60,7 +60,7 @@ def make_plan(
 
     If the recipe's steps fit, its schedule stays: a falling one ends the run, any other goes on until the minutes are
     over. Else warmup and horizon are scaled to the steps that fit. There are at least five validations and checkpoints.
-    Options whose names are `given` stay.
+    Options with names in `given` stay.
 
     >>> options = Options(max_steps=None, max_minutes=2, schedule="linear", schedule_steps=4000, warmup_steps=400)
     >>> plan = make_plan(options, (), 4000, Speed(0.1, 0.01), Sizes(100, 100), 3.0)
@@ -135,7 +135,7 @@ def sentence(plan: Plan) -> str:
 
 
 def fitted(options: T, plan: Mapping[str, Any], given: Collection[str]) -> T:
-    """Return options with those of a plan in place of all that the user did not give."""
+    """Return options with those of a plan, except options that the user set."""
     names = (name for name in plan if name not in given and (name != "max_steps" or options.max_steps is None))
     return replace(options, **{name: plan[name] for name in names})
 

@@ -17,7 +17,7 @@ QUIET = 30.0  # seconds without a line, after which there is one if no bar can b
 
 
 def clock(seconds: float) -> str:
-    """Return a time as a clock shows it, such as 1:23."""
+    """Return a time in the format of a clock, such as 1:23."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
@@ -37,7 +37,7 @@ class Bar:
     """A progress bar on a terminal.
 
     Elsewhere it writes its notes, and a line after 30 seconds without one. `steps` of the whole run are None if
-    something else ends it. So many steps are `done`.
+    something else ends it. `done` is the number of finished steps.
     """
 
     def __init__(self, steps: int | None, done: int, *, shown: bool = True) -> None:

@@ -123,7 +123,7 @@ def measure(
     """Evaluate a model, with the loads of its experts.
 
     The model and the random generators stay as they are. Random numbers follow from the run's seed and the split. A
-    `limit` takes so many examples, spread over the split. A `request` has differences from the run's options.
+    `limit` is a number of examples, spread over the split. A `request` has differences from the run's options.
     """
     with undisturbed(model, seed, split), balances(model) as collected:
         result = task.evaluate(model, split, limit, request)

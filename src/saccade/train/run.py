@@ -1,7 +1,9 @@
 """The folder of a run. It is complete in itself.
 
-It is never deleted, and no other run overwrites it. config.json  tokenizer.json (or other files of the task)
-model.safetensors  checkpoints/ metrics.jsonl  results.json  results-test.json  pictures/
+It is never deleted, and no other run overwrites it. Its files are:
+
+    config.json  tokenizer.json (or other files of the task)  model.safetensors  checkpoints/
+    metrics.jsonl  results.json  results-test.json  pictures/
 """
 
 import fcntl
@@ -316,7 +318,7 @@ def _is_later(line: bytes, step: int) -> bool:
     if not isinstance(at := measured.get("step"), int):
         return not measured and line.startswith(b"{") and not line.endswith(b"\n")
     ends = any(name.startswith("final_validation_") for name in measured)
-    return (at >= step and ends) or (at > step and "loss" in measured)  # others are a user's
+    return (at >= step and ends) or (at > step and "loss" in measured)  # other lines are a user's
 
 
 def folder_of(task: str, model: str, data: str, run: str | None = None) -> Path:

@@ -122,7 +122,7 @@ class Suited:
 
     Args:
         options: defaults by name that differ from those of the dataclasses.
-        reason: a line that names what of the data decided, "" if nothing did.
+        reason: a line with the property of the data that decided, "" if none did.
         data: for `Kind.prepare`: the given objects, or the data as they were opened for this.
         smaller: a recipe for budgets in minutes into which few steps of this one fit.
     """
@@ -282,7 +282,7 @@ def kind_of(task: Task) -> Kind:
 
 
 def models_of(kind: Kind) -> dict[str, str]:
-    """Return the place of each model of a task, those of other packages last.
+    """Return the import path of each model of a task, other packages last.
 
     These have an entry point "TASK.MODEL" of the group `saccade.models`.
     """

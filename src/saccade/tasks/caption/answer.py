@@ -21,7 +21,7 @@ from saccade.train.task import Unreadable
 __all__ = ["ImageCaption", "grid", "pointing"]
 
 _MOST_WORDS = 100  # of a picture and its animation
-_BY_GRADIENT = 100  # images whose gradients are computed for a model without attention
+_BY_GRADIENT = 100  # images with computed gradients, for a model without attention
 _LOOKS = "what was looked at before each word, as shares"
 _MATTERS = "how much each part of the image moves each word, as shares"
 

@@ -76,7 +76,7 @@ class Captions:
 
     @property
     def limit(self) -> int:
-        """The most words of an output, twice those of training."""
+        """Largest number of words of an output, twice that in training."""
         return 2 * self.longest
 
     @property

@@ -28,9 +28,9 @@ _BY_SIZE: dict[str, dict[str, Any]] = {
 }
 _BELOW = {"hundreds": 1000, "thousands": 4000, "ten-thousands": 15_000}  # halfway between sizes of the trials
 _CALLED = {"files": "tens of thousands", "ten-thousands": "some ten thousand"}
-_LOOKED_AT = 1000  # pairs, spread over the corpus, whose lengths are read
+_LOOKED_AT = 1000  # pairs, spread over the corpus, in the sample of lengths
 _LONG = 1000  # words: no median is longer, and no more is counted
-_WORDS = 12  # in the median pair of Multi30k, on which the recipes were found
+_WORDS = 12  # in the median pair of Multi30k, the data of the trials for the recipes
 
 
 def read(corpus: Corpus) -> tuple[int, float]:

@@ -1,4 +1,4 @@
-"""Cells of tables as numbers, and errors that say how to mend a cell."""
+"""Cells of tables as numbers, and errors with the way to correct a cell."""
 
 import math
 import re

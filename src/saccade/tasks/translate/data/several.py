@@ -2,7 +2,7 @@
 
     2019年2月15日; mercredi 18 juin 2025  ->  2019-02-15 2025-06-18
 
-Unlike a single date, a longer source says more here. A model without attention has to hold that in one vector.
+Here a longer source has more information. A model without attention has to encode all of it in one vector.
 """
 
 from saccade.data.generated import Generated
