@@ -26,7 +26,7 @@ class Candidate:
 
 
 def regular(steps: Iterable[int], end: int, every: int, count: int) -> list[int]:
-    """Return the steps of a mean of `count` weights, without the step `end`.
+    """Return the steps of a mean of `count` weights, except the step `end`.
 
     These are the last multiples of `every` before `end`. Interruptions make checkpoints at other steps. Without them
     a resumed run equals the uninterrupted one.

@@ -112,9 +112,10 @@ class _Module(pl.LightningModule):
 def advance(training: Training) -> bool:
     """Train to the end of the budget, an early stop or an interruption by the user.
 
-    The last step has a checkpoint. With W processes, the gradient of step n is the mean of those of batches n·W to n·W
-    + W − 1. Each is of the mean over its own batch's tokens, so batches weigh alike. Returns whether it went on to the
-    end.
+    The last step has a checkpoint. Returns whether the training reached its end.
+
+    With W processes, the gradient of step n is the mean of the gradients of batches n·W to n·W + W − 1. Each is of the
+    mean over its own batch's tokens, so all batches have the same weight.
     """
     options, leads = training.options, training.ranks.leads
     loggers = [*training.loggers, *([_tensorboard(training)] if options.tensorboard else ())] if leads else []

@@ -106,7 +106,7 @@ def _watch(workers: list[_Worker], done: threading.Event) -> None:
 
 
 def _cause(workers: list[_Worker], seconds: float = 0.0) -> SaccadeError | KeyboardInterrupt:
-    """Wait for the end of a worker, and return the first error of its own."""
+    """Wait for the end of a worker, and return the error of the first failure."""
     by_sentinel = {worker.process.sentinel: worker.process for worker in workers}
     for sentinel in connection.wait(list(by_sentinel), seconds):
         assert isinstance(sentinel, int)

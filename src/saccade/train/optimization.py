@@ -23,8 +23,8 @@ def learning_rate(step: int, options: Options) -> float:
 
     Args:
         step: n, from 0 on.
-        options: \(\eta\) = learning_rate, w = warmup_steps, N = schedule_steps. From step N on, the linear and cosine
-            schedules stay at the fraction f = final_rate. For other schedules f is 0.
+        options: \(\eta\) = learning_rate, w = warmup_steps, N = schedule_steps. From step N on, the rate of the
+            linear and cosine schedules is f = final_rate of \(\eta\). For other schedules f is 0.
 
     Source:
         Vaswani et al. 2017, "Attention Is All You Need", Eq. 3 (inverse-sqrt), with the height of the peak as a

@@ -218,7 +218,7 @@ def check_types(kind: Any, values: Mapping[str, Any]) -> None:
 
 
 def fits(value: object, kind: Any) -> bool:
-    """Check a value from a file against a type. An integer may stand for a float.
+    """Whether a value from a file has a type. An integer may stand for a float.
 
     >>> fits(3, float | None), fits("3", float | None), fits(True, int)
     (True, False, False)

@@ -81,7 +81,7 @@ class Bar:
 def waiting(what: str, seconds: float) -> Iterator[None]:
     """Show the time of a long computation of about `seconds`.
 
-    `seconds` is below 1 for an unknown duration. The time is a bar on a terminal, and a line elsewhere.
+    The time is a bar on a terminal, and a line elsewhere. An estimate below one second is left out.
     """
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -32,8 +32,8 @@ class Unreachable(SaccadeError):
 class Ranks:
     """The rank of this process among the `world` processes of the run.
 
-    `local` is its rank among the processes `here` on this machine. External ones were started by something else, such
-    as torchrun.
+    `local` is its rank among the processes `here` on this machine. An external process was started by something
+    else, such as torchrun.
     """
 
     rank: int = 0

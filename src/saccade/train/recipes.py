@@ -1,4 +1,4 @@
-"""Default options of a run: its own, or the recipe for its model and data."""
+"""Default options of a run: its present ones, or the recipe for model and data."""
 
 from collections.abc import Mapping
 from dataclasses import fields

@@ -78,7 +78,7 @@ class Choice(NamedTuple):
 
 
 class ChoiceError(SaccadeError):
-    """Error of an option with a missing column."""
+    """Error of an option for a column that the data lack."""
 
 
 class NumberTable(Examples[Example]):
