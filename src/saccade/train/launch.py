@@ -106,7 +106,10 @@ def _watch(workers: list[_Worker], done: threading.Event) -> None:
 
 
 def _cause(workers: list[_Worker], seconds: float = 0.0) -> SaccadeError | KeyboardInterrupt:
-    """Wait for the end of a worker, and return the error of the first failure."""
+    """Wait for the end of a worker, and return the error that caused it.
+
+    A worker that only lost the connection to another one causes nothing.
+    """
     by_sentinel = {worker.process.sentinel: worker.process for worker in workers}
     for sentinel in connection.wait(list(by_sentinel), seconds):
         assert isinstance(sentinel, int)
