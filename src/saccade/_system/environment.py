@@ -53,7 +53,10 @@ def check_precision(precision: str, device: torch.device) -> None:
 
 
 def multiplies_bfloat16() -> bool:
-    """Return whether the device of `auto` has units for bfloat16, without which a CPU is many times slower."""
+    """Whether the device of `auto` has units for bfloat16.
+
+    A CPU without them is many times slower in bfloat16.
+    """
     if torch.cuda.is_available():
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if platform.machine().lower() in ("arm64", "aarch64"):
@@ -63,7 +66,10 @@ def multiplies_bfloat16() -> bool:
 
 
 def check_processes(count: int) -> None:
-    """Check that the memory suffices for the imports of so many processes. Raises ArgumentError."""
+    """Check that the memory suffices for the imports of `count` processes.
+
+    Raises ArgumentError if it does not.
+    """
     free = free_bytes(torch.device("cpu"))
     if count > 1 and free is not None and count * _PROCESS > free:
         why = f"each takes {_PROCESS >> 20} MiB and more, and {free >> 20} MiB are free"
@@ -71,7 +77,7 @@ def check_processes(count: int) -> None:
 
 
 def free_bytes(device: torch.device) -> int | None:
-    """Return the free memory of a device, None if the system does not tell."""
+    """Return the free memory of a device, None if the system has no such figure."""
     if device.type == "cuda":
         torch.cuda.empty_cache()  # memory that torch keeps is free too
         return int(torch.cuda.mem_get_info(device)[0])
@@ -93,7 +99,10 @@ def matmul_precision(precision: str) -> Iterator[None]:
 
 
 def keep_freed_memory() -> None:
-    """Have glibc keep memory that tensors free: fresh pages would take a tenth of a training step of a small model."""
+    """Let glibc keep the memory of freed tensors.
+
+    Fresh pages would take a tenth of a training step of a small model.
+    """
     if platform.libc_ver()[0] == "glibc":
         library = ctypes.CDLL(None)
         for parameter, value in ((_M_TRIM_THRESHOLD, 2**31 - 1), (_M_MMAP_THRESHOLD, 32 << 20)):
@@ -101,7 +110,10 @@ def keep_freed_memory() -> None:
 
 
 def busy_cores() -> float:
-    """Return the number of cores that other processes use in a minute's mean, or now if they are fewer."""
+    """Return the number of cores in use by other processes.
+
+    It is the mean of a minute, or the present number if that is smaller.
+    """
     try:
         mean, state = os.getloadavg()[0], Path("/proc/loadavg")
         running = int(state.read_text("ascii").split()[3].partition("/")[0]) - 1 if state.exists() else mean
@@ -111,7 +123,9 @@ def busy_cores() -> float:
 
 
 def threads_for(busy: float, usual: int, cores: int) -> int:
-    """Return how many of torch's usual threads are useful beside other processes on `busy` cores.
+    """Return how many of torch's usual threads are useful beside `busy` cores.
+
+    Other processes use these cores.
 
     >>> [threads_for(busy, usual=8, cores=8) for busy in (0.0, 1.0, 2.6, 5.0, 30.0)]
     [8, 8, 5, 3, 1]
@@ -120,9 +134,10 @@ def threads_for(busy: float, usual: int, cores: int) -> int:
 
 
 def bound_shape_caches() -> None:
-    """Limit oneDNN's caches to the code of 16 shapes of products, from 2 x 1,024, before their first use.
+    """Limit oneDNN's caches to the code of 16 shapes of products.
 
-    An entry takes some 0.7 MB, and batches of texts hardly ever have a shape twice.
+    The default is 2 x 1,024 shapes. Call this before the first use of the caches. An entry takes some 0.7 MB, and
+    batches of texts hardly ever have a shape twice.
     """
     for name in _SHAPE_CACHES:
         os.environ.setdefault(name, str(_SHAPES))

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and errors that name them."""
+"""Files written as a whole or not at all, and errors with their names."""
 
 import errno
 import json
@@ -18,24 +18,30 @@ _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a so
 
 
 def check_folder(option: str, folder: str | Path) -> None:
-    """Check that an option's folder, which may not exist yet, is not a file or below one."""
+    """Check that an option's folder is not a file or below one.
+
+    The folder need not exist.
+    """
     there = next((path for path in (Path(folder), *Path(folder).parents) if os.path.lexists(path)), None)
     if there is not None and not there.is_dir():
         raise ArgumentError(f"{option}: expected a folder, got a file: {there}; name another")
 
 
 def unfinished(path: Path) -> Path:
-    """Return a hidden temporary name beside a path, another one at each call."""
+    """Return a hidden temporary name in the folder of a path, new at each call."""
     return path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial")
 
 
 def left_over(folder: Path, *patterns: str) -> list[Path]:
-    """Return the paths under temporary names of `unfinished`, for names that match glob patterns."""
+    """Return the temporary paths of `unfinished` for names by glob patterns."""
     return [path for pattern in patterns for path in folder.glob(f".{pattern}.{_TOKEN}.partial")]
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file beside its place and rename it there once it is on the disk. An error leaves an earlier file."""
+    """Write a file beside its path and rename it there once it is on the disk.
+
+    An error leaves an earlier file.
+    """
     partial = unfinished(path)
     try:
         with partial.open("wb") as file:
@@ -53,7 +59,10 @@ def write(path: Path, content: bytes) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Name a file in errors of the system, which do not name it if the disk is full."""
+    """Add the name of a file to errors of the system.
+
+    They lack it if the disk is full.
+    """
     try:
         yield
     except OSError as error:
@@ -63,7 +72,9 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def told(error: OSError) -> str:
-    """Return an error of the system as a line: the file, the reason, and for a full disk the way out.
+    """Return an error of the system as a line with the file and the reason.
+
+    For a full disk it adds the way out.
 
     >>> told(OSError(28, "No space left on device", "a.txt"))
     'a.txt: No space left on device; make room, then give the command again'
@@ -79,18 +90,27 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def encode(content: Any) -> bytes:
-    """Return indented JSON in UTF-8 with a newline at the end; names of files may have other bytes."""
+    """Return indented JSON in UTF-8 with a newline at the end.
+
+    Names of files may have other bytes.
+    """
     return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
 
 
 def other_than_file(path: Path) -> str:
-    """Return the kind of a path that is not a file, "" for a file. Raises OSError if it does not exist."""
+    """Return the kind of a path, such as a folder or a pipe, "" for a file.
+
+    Raises OSError if it does not exist.
+    """
     mode = path.stat().st_mode
     return "" if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "a device")
 
 
 def read(path: Path) -> bytes:
-    """Return all bytes of a file. Raises OSError, also for a pipe, whose reader might wait for ever."""
+    """Return all bytes of a file.
+
+    Raises OSError, also for a pipe. A reader of a pipe might wait forever.
+    """
     if got := other_than_file(path):
         raise OSError(errno.EINVAL, f"expected a file, got {got}", str(path))
     with naming(path):

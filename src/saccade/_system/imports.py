@@ -10,7 +10,10 @@ _IMPORT = ("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_extern
 
 
 def find(where: str) -> Any:
-    """Import "module:Name". Raises ArgumentError in one line with the place of an error: it may be a user's module."""
+    """Import "module:Name".
+
+    Raises ArgumentError in one line with the file and line of an error, because the module may be a user's.
+    """
     module, _, name = where.partition(":")
     try:
         return getattr(import_module(module), name)

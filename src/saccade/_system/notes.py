@@ -1,4 +1,7 @@
-"""Lines for the user: results on standard output, notes on standard error by the logger `saccade.notes`."""
+"""Lines for the user: results on standard output, notes on standard error.
+
+Notes go through the logger `saccade.notes`.
+"""
 
 import io
 import logging
@@ -11,7 +14,10 @@ from pathlib import Path
 from typing import Any
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Characters that a terminal obeys or cannot write; newline and tab are none of them."""
+"""Characters with an effect on a terminal, or without an encoding.
+
+Newline and tab are none of them.
+"""
 
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 _NO_BYTES = re.compile(r"[\ud800-\udc7f\udd00-\udfff]")  # surrogates that stand for no byte of a file name
@@ -19,7 +25,7 @@ _LONGEST = 5000  # characters of a note: more than any path has
 
 
 def escaped(text: str) -> str:
-    """Return a text with control characters, bidi controls and lone surrogates as escapes."""
+    """Escape control characters, bidi controls and lone surrogates of a text."""
     return CONTROL.sub(_escape, text)
 
 
@@ -28,12 +34,15 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def shortened(line: str) -> str:
-    """Return a line of at most 5,000 characters: a longer one, such as of many names, keeps its ends."""
+    """Return a line of at most 5,000 characters.
+
+    A longer one, for example with many names, keeps its ends.
+    """
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
 
 
 def output(text: str, *, flush: bool = False) -> None:
-    r"""Write a result and a newline to standard output, escaped if that is a terminal.
+    r"""Write a result and a newline to standard output, escaped for a terminal.
 
     A pipe or a file gets every byte unchanged: ``\udc80`` to ``\udcff`` are bytes of file names, and written as these.
     Other lone surrogates have no bytes, and are escaped there too. A terminal gets all text at once, others by `flush`.
@@ -45,7 +54,10 @@ def output(text: str, *, flush: bool = False) -> None:
 
 
 def open_streams() -> None:
-    """Set standard streams up for a program: UTF-8 in every locale, and an empty stream in place of a closed one."""
+    """Set up the standard streams of a program.
+
+    They are UTF-8 in every locale. An empty stream takes the place of a closed one.
+    """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 for the whole process
@@ -55,7 +67,10 @@ def open_streams() -> None:
 
 
 class _Handler(logging.Handler):
-    """Writes a note to standard error; of several processes that train together, only the first does."""
+    """Handler that writes notes to standard error.
+
+    In a distributed run, only the first process writes.
+    """
 
     def emit(self, record: logging.LogRecord) -> None:
         if "TORCHELASTIC_RUN_ID" not in os.environ or os.environ.get("RANK", "0") == "0":
@@ -89,13 +104,16 @@ class Once:
 
 
 class StandardError:
-    """Standard error as a file for rich, which may be gone. Rich replaces `sys.stderr`, so it keeps its own stream."""
+    """Standard error, open or closed, as a file for rich.
+
+    Rich replaces `sys.stderr`, so it keeps its own stream.
+    """
 
     def __init__(self) -> None:
         self._stream = sys.stderr
 
     def write(self, text: str) -> int:
-        """Write a text if anybody can read it."""
+        """Write a text, or drop it if the stream is closed."""
         with unheard():
             self._stream.write(text)
         return len(text)
@@ -111,7 +129,10 @@ class StandardError:
 
 @contextmanager
 def unheard() -> Iterator[None]:
-    """Ignore, and drop later texts, if standard error takes no more: its reader or terminal is gone, its disk full."""
+    """Ignore errors of standard error, and drop later texts.
+
+    The reader or the terminal may be closed, or the disk full.
+    """
     try:
         yield
     except OSError:

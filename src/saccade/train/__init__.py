@@ -1,4 +1,4 @@
-"""What every task shares: the Task protocol, run folders, checkpoints, and the trainer.
+"""The shared part of all tasks: Task protocol, run folders, checkpoints, trainer.
 
-Nothing here knows a task, and nothing but `engine` and `callback` imports lightning.
+No module depends on a particular task. Only `engine` and `callback` import lightning.
 """

@@ -1,4 +1,4 @@
-"""The trained model: weights of the last step, of the best validation, or the mean of several checkpoints."""
+"""The trained model: the last or the best weights, or a mean of checkpoints."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from saccade.train.weights import mean, tensors
 
 @dataclass(frozen=True)
 class Candidate:
-    """Weights that may become the trained model, and the steps of which they are the mean."""
+    """Weights of a possible trained model, and the steps of their mean."""
 
     weights: dict[str, Tensor]
     steps: list[int]
@@ -26,22 +26,23 @@ class Candidate:
 
 
 def regular(steps: Iterable[int], end: int, every: int, count: int) -> list[int]:
-    """Return the steps whose mean, with that of `end`, is of `count`: the last multiples of `every` before it.
+    """Return the steps of a mean of `count` weights, except the step `end`.
 
-    Checkpoints of interruptions lie at other steps. Without them a resumed run equals the uninterrupted one.
+    These are the last multiples of `every` before `end`. Interruptions make checkpoints at other steps. Without them
+    a resumed run equals the uninterrupted one.
     """
     multiples = sorted(step for step in steps if step < end and step % every == 0)
     return multiples[max(0, len(multiples) - count + 1) :]
 
 
 def needed(steps: Iterable[int], state: TrainState, options: Options) -> set[int]:
-    """Return the steps whose weights the trained model may need, wherever the run ends."""
+    """Return the steps with weights for the trained model, for any end of the run."""
     there, every, count = list(steps), options.checkpoint_steps, options.average
     return {*regular(there, state.step + 1, every, count + 1), *regular(there, state.best_step, every, count)}
 
 
 def candidates(run: Run, model: nn.Module, state: TrainState, options: Options) -> list[Candidate]:
-    """Return the mean of the last checkpoints, if `--average` has one, and the last of them alone.
+    """Return the mean of the last checkpoints under `--average`, and the last alone.
 
     With `--patience`, or if the run stopped early, the last one is that of the best validation.
     """

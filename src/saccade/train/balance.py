@@ -19,7 +19,10 @@ _METRIC = "expert_load"
 
 
 class Balanced(NamedTuple):
-    """The balance of one call, and the name of its mixture in the model without the last part."""
+    """The balance of one call, and its mixture.
+
+    The name is that of the mixture in the model, without its last part.
+    """
 
     name: str
     balance: Balance
@@ -27,7 +30,10 @@ class Balanced(NamedTuple):
 
 @contextmanager
 def balances(model: nn.Module) -> Iterator[list[Balanced]]:
-    """Collect the balance of each call of a mixture in a model while the block runs, in the order of the calls."""
+    """Collect the balance of each call of a mixture while the block runs.
+
+    The balances have the order of the calls.
+    """
     collected: list[Balanced] = []
     names: dict[nn.Module, str] = {
         module: name.rpartition(".")[0] or name

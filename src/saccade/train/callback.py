@@ -1,4 +1,7 @@
-"""The callback of a run: after every step it counts, shows, measures, saves, and stops if the run is at its end."""
+"""The callback of a run: after each step it counts, reports, validates and saves.
+
+It stops the run at its end.
+"""
 
 import math
 import signal
@@ -27,7 +30,7 @@ with python_and_numpy():  # Lightning imports rich, which draws from Python's ge
     import lightning.pytorch as pl
 
 _LOWER = "lower --learning-rate in a new run (the last checkpoint is kept)"
-_LOOK_EVERY = 10  # steps between two looks at the loss: each waits for the device
+_LOOK_EVERY = 10  # steps between two reads of the loss: each waits for the device
 
 
 class RunCallback(pl.Callback):
@@ -42,7 +45,10 @@ class RunCallback(pl.Callback):
         self.mark, self.before = 0.0, self.state.seconds
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Start the clock, and handle Ctrl-C and its like; Lightning restores the handlers at the end."""
+        """Start the clock, and handle Ctrl-C and similar signals.
+
+        Lightning restores the handlers at the end.
+        """
         self.mark = time.perf_counter()
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -135,7 +141,10 @@ class RunCallback(pl.Callback):
         self.bar.update(state.step, text, state.seconds / (state.seconds + left) if state.seconds else 0.0)
 
     def _validate(self) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
-        """Measure on validation and keep the best weights; returns the metrics and the shares of experts."""
+        """Measure on validation and keep the best weights.
+
+        Returns the metrics and the shares of experts.
+        """
         task, state, options = self.task, self.state, self.options
         self._update("measuring on validation")
         began = time.perf_counter()
@@ -157,7 +166,10 @@ class RunCallback(pl.Callback):
         return numbers, expert_shares(result)
 
     def _weights(self) -> dict[str, Tensor]:
-        """All weights, if they are finite: the loss was computed before the step that may have spoiled them."""
+        """Return all weights. Raises SaccadeError if one is not finite.
+
+        The loss is computed before the step, so it misses a NaN from this step.
+        """
         if name := not_finite(weights := tensors(self.model)):
             raise SaccadeError(f"the weights {name} are not finite after step {self.state.step}; {_LOWER}")
         return weights

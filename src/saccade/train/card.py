@@ -1,4 +1,7 @@
-"""The model card of a run (README.md), with pictures of learning curves and of a classifier's confusion matrix."""
+"""The model card of a run (README.md), with its pictures.
+
+The pictures have the learning curves and the confusion matrix of a classifier.
+"""
 
 import io
 import warnings
@@ -18,7 +21,10 @@ _BEGIN = "---\nlibrary_name: saccade\n"  # of a card that this module wrote
 
 
 def write_card(run: Run, results: Mapping[str, Any], headline: str) -> None:
-    """Write README.md, curves.png and confusion.png into a run's folder; a README.md of the user stays."""
+    """Write README.md, curves.png and confusion.png into a run's folder.
+
+    A README.md of the user stays.
+    """
     write(run.folder / "curves.png", curves(run.logged(), headline))
     if counts := results.get("confusion"):
         write(run.folder / "confusion.png", confusion_matrix(counts))
@@ -28,7 +34,10 @@ def write_card(run: Run, results: Mapping[str, Any], headline: str) -> None:
 
 
 def curves(lines: Sequence[Mapping[str, Any]], headline: str) -> bytes:
-    """Return a PNG picture of the training loss, and of the headline on validation, by lines of metrics.jsonl."""
+    """Return a PNG picture of the training loss and the headline on validation.
+
+    The numbers are those in the lines of metrics.jsonl.
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 3))
@@ -45,7 +54,7 @@ def curves(lines: Sequence[Mapping[str, Any]], headline: str) -> bytes:
 
 
 def confusion_matrix(counts: Mapping[str, Mapping[str, int]]) -> bytes:
-    """Return a PNG picture of the counts of examples by label (rows) and prediction (columns)."""
+    """Return a PNG picture of counts by label (rows) and prediction (columns)."""
     from matplotlib.figure import Figure
 
     names = list(dict.fromkeys([*counts, *(name for row in counts.values() for name in row)]))

@@ -1,10 +1,12 @@
-"""Checkpoints: two safetensors files a step, each with a digest of its content, each renamed into place when whole.
+"""Checkpoints: two safetensors files a step, each with a digest of its content.
+
+Each file is renamed into place once it is complete.
 
     checkpoints/step-00000500.safetensors        weights
     checkpoints/step-00000500.state.safetensors  tensors of the optimizer, and counters in the header
     checkpoints/best.safetensors                 weights of the best validation
 
-The state is written last, so a checkpoint with a state is whole. One without its state serves a mean of weights.
+The state is written last, so a checkpoint with a state is whole. One without its state is used for a mean of weights.
 Nothing is a pickle: a checkpoint from anywhere can be opened without running its author's code.
 """
 
@@ -49,7 +51,10 @@ def state_file(folder: Path, step: int) -> Path:
 
 
 def save(folder: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint. A kill at any moment leaves all of it, or a file of weights that is written again."""
+    """Write a checkpoint.
+
+    A kill at any moment leaves all of it, or a file of weights without a state. The run writes that file again.
+    """
     step, scalars = checkpoint.step, checkpoint.scalars
     folder.mkdir(parents=True, exist_ok=True)
     write(weights_file(folder, step), serialize(checkpoint.model, step=step, run=scalars.get("origin", "")))
@@ -75,7 +80,10 @@ def load_weights(folder: Path, step: int) -> dict[str, Tensor]:
 
 
 def load_best(folder: Path, step: int) -> dict[str, Tensor]:
-    """Read the weights of the best validation. Raises CorruptCheckpoint, also if they are of another step."""
+    """Read the weights of the best validation.
+
+    Raises CorruptCheckpoint if they are damaged or of another step.
+    """
     weights, about = _read(path := folder / "best.safetensors")
     if about.get("step") != step:
         raise CorruptCheckpoint(f"{path} is of step {about.get('step')}, not {step}")
@@ -83,7 +91,10 @@ def load_best(folder: Path, step: int) -> dict[str, Tensor]:
 
 
 def list_steps(folder: Path, *, whole: bool = False) -> list[int]:
-    """Steps with weights below a `checkpoints` folder in ascending order; with `whole` those with a state."""
+    """Steps with weights below a `checkpoints` folder in ascending order.
+
+    With `whole` these are the steps with a state.
+    """
     names = (path.name for path in folder.iterdir()) if folder.is_dir() else ()
     return sorted(int(match[1]) for match in map(_NAME.fullmatch, names) if match and bool(match[2]) == whole)
 
@@ -100,7 +111,10 @@ def newest(folder: Path) -> tuple[Checkpoint | None, dict[int, CorruptCheckpoint
 
 
 def set_aside(folder: Path, step: int) -> None:
-    """Rename the files of a damaged checkpoint: they may be all that is left of a run."""
+    """Rename the files of a damaged checkpoint.
+
+    They may be all that is left of a run.
+    """
     for path in filter(Path.exists, (state_file(folder, step), weights_file(folder, step))):
         count = 1
         while (aside := path.with_name(f"{path.name}.damaged-{count}")).exists():
@@ -109,7 +123,7 @@ def set_aside(folder: Path, step: int) -> None:
 
 
 def prune(folder: Path, needed: Collection[int] = ()) -> None:
-    """Keep the two newest checkpoints, and of older ones the weights of `needed` steps."""
+    """Keep the two newest checkpoints, and the weights of the steps `needed`."""
     kept = list_steps(folder, whole=True)[-_KEPT:]
     for step in {*list_steps(folder), *list_steps(folder, whole=True)}:
         if kept and step < kept[0]:

@@ -1,6 +1,6 @@
 """Lightning's module and trainer for the steps of any task.
 
-Lightning moves batches, differentiates, clips, steps, scales, logs and talks to other processes. Validations and
+Lightning moves batches, differentiates, clips, steps, scales, logs and runs collectives. Validations and
 checkpoints are `saccade.train.callback`'s, because a resumed run must equal the uninterrupted one.
 """
 
@@ -44,12 +44,15 @@ _HARMLESS = (
     ".*GPU available but not used.*",  # --device cpu means it
     ".*isinstance.treespec, LeafSpec.*deprecated.*",  # Lightning calling torch
 )
-_LEAST = 2  # steps that are timed, and one before them, which is never like the others
+_LEAST = 2  # timed steps, after a first one with other costs
 _PRECISION: dict[str, Any] = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed"}
 
 
 class _Steps(IterableDataset[Any]):
-    """The task's batches from a step on: rank r of W processes takes those whose number is r modulo W."""
+    """The task's batches from a step on.
+
+    Rank r of W processes takes the batches with a number equal to r modulo W.
+    """
 
     def __init__(self, training: Training) -> None:
         self.training = training
@@ -93,7 +96,10 @@ class _Module(pl.LightningModule):
         return optimizer
 
     def training_step(self, batch: Any, batch_idx: int) -> dict[str, Any]:
-        """Return the loss of one step, with everything random in it drawn from (seed, step, rank)."""
+        """Return the loss of one step.
+
+        All its random numbers are drawn from (seed, step, rank).
+        """
         options, step, rank = self.training_run.options, self.training_run.state.step, self.training_run.ranks.rank
         torch.manual_seed(derive(options.seed, "step", step, *((rank,) if rank else ())))
         for group in self.trainer.optimizers[0].param_groups:
@@ -104,10 +110,12 @@ class _Module(pl.LightningModule):
 
 
 def advance(training: Training) -> bool:
-    """Train until the budget is spent, the run stops early or the user stops it; the last step has a checkpoint.
+    """Train to the end of the budget, an early stop or an interruption by the user.
 
-    With W processes, the gradient of step n is the mean of those of batches n·W to n·W + W − 1. Each is of the mean
-    over its own batch's tokens, so batches weigh alike. Returns whether it went on to the end.
+    The last step has a checkpoint. Returns whether the training reached its end.
+
+    With W processes, the gradient of step n is the mean of the gradients of batches n·W to n·W + W − 1. Each is of the
+    mean over its own batch's tokens, so all batches have the same weight.
     """
     options, leads = training.options, training.ranks.leads
     loggers = [*training.loggers, *([_tensorboard(training)] if options.tensorboard else ())] if leads else []
@@ -118,7 +126,7 @@ def advance(training: Training) -> bool:
 
 
 def check_loggers(loggers: Sequence[Any]) -> None:
-    """Reject loggers that are not Lightning's, before there is a run."""
+    """Reject loggers of other classes than Lightning's, before there is a run."""
     for logger in loggers:
         if not isinstance(logger, Logger):
             got = type(logger).__name__
@@ -126,7 +134,7 @@ def check_loggers(loggers: Sequence[Any]) -> None:
 
 
 def _tensorboard(training: Training) -> Logger:
-    """TensorBoard's log in the run's folder, without the steps that are taken again."""
+    """Return TensorBoard's log in the run's folder, without steps that run again."""
     folder, step = training.run.folder, training.state.step
     try:
         return TensorBoardLogger(folder, name="", version="tensorboard", purge_step=step + 1)
@@ -135,9 +143,10 @@ def _tensorboard(training: Training) -> Logger:
 
 
 def step_seconds(task: Task, model: nn.Module, options: Options, device: torch.device, seconds: float) -> float:
-    """Return the median time of the first training steps, taken by a copy of the model for some seconds.
+    """Return the median time of the first training steps.
 
-    Batches and random numbers are functions of the step, so the timing has no effect on the run.
+    A copy of the model takes these steps for some seconds. Batches and random numbers are functions of the step, so the
+    timing has no effect on the run.
     """
     with seeded(options.seed, "plan"), _surroundings(options):
         copied = copy.deepcopy(model).to(device)
@@ -190,7 +199,7 @@ def _fit(training: Training, callback: pl.Callback, loggers: list[Logger]) -> No
 
 
 def _several(ranks: Ranks) -> dict[str, Any]:
-    """Settings of the trainer for several processes that have met already.
+    """Settings of the trainer for several processes after their rendezvous.
 
     Looking for unused parameters costs little, and keeps torch from sorting gradients anew after the first step: sums
     would then be rounded differently in a resumed run.

@@ -1,7 +1,7 @@
-"""Train a task: open or make the run, resume from its newest checkpoint, and write its results.
+"""Train a task: make or resume a run, and write its results.
 
-Nothing is written before the command is known to fit the run. Lightning, slow to import, is imported only if there are
-steps to take.
+Nothing is written before the command is checked against the run. Lightning, slow to import, is imported only if there
+are steps to take.
 """
 
 import os
@@ -93,7 +93,7 @@ def train(
         loggers: Lightning's, which receive the numbers of metrics.jsonl.
 
     Raises RunError if the folder belongs to something else, SaccadeError if the data cannot be read or the
-    loss is not finite, and OSError if the folder cannot be written; the last checkpoint is kept.
+    loss is not finite, and OSError if the folder cannot be written. The last checkpoint is kept.
     """
     began, ranks = time.perf_counter(), current(options)
     if loggers:
@@ -180,7 +180,7 @@ def _new_model(task: Task, options: Options) -> nn.Module:
 
 
 def _make(request: _Request, folder: Path, device: torch.device) -> Training:
-    """Make the folder of a run: by its recipe, or by a smaller one that fits its minutes better."""
+    """Make the folder of a run, by its recipe or a smaller one that fits its minutes."""
     Run.check_place(folder)  # before the data, which take their time
     kind, options, suited, plan = request.kind, request.options, request.suited, None
     while True:
@@ -208,7 +208,10 @@ def _make(request: _Request, folder: Path, device: torch.device) -> Training:
 
 
 def _smaller(request: _Request, suited: Suited | None, plan: Plan | None) -> tuple[Options, Suited] | None:
-    """Options of a smaller recipe, if few steps of the present one fit and the user's options go with it."""
+    """Return options of a smaller recipe, or None.
+
+    They are for a budget that fits few steps of the present recipe, and must agree with the user's options.
+    """
     if plan is None or not plan.few or suited is None or suited.smaller is None:
         return None
     kind, options = request.kind, request.options
@@ -289,7 +292,7 @@ def _conclude(training: Training) -> dict[str, Any]:
 
 
 def _choose(task: Task, models: list[Candidate], evaluations: list[Evaluation]) -> tuple[int, list[dict[str, Any]]]:
-    """Return the index of the best candidate on validation, and the headlines of all of them."""
+    """Return the index of the best candidate on validation, and all headlines."""
     if not evaluations:
         return 0, []
     numbers = [value(evaluation.metrics[task.headline]) for evaluation in evaluations]
@@ -301,7 +304,10 @@ def _choose(task: Task, models: list[Candidate], evaluations: list[Evaluation]) 
 
 
 def _checkpoint(run: Run) -> Checkpoint | None:
-    """The newest readable checkpoint; damaged ones after it are set aside and reported."""
+    """Return the newest readable checkpoint.
+
+    Damaged ones after it are renamed and reported.
+    """
     checkpoint, damaged = newest(run.checkpoints)
     if checkpoint is None and run.trained and run.results() is not None:
         got = f" ({next(iter(damaged.values()))})" if damaged else ""

@@ -1,4 +1,7 @@
-"""Start the other processes of a run on this machine, and end with them: no process is left waiting."""
+"""Start the other processes of a run on this machine, and end with them.
+
+No process is left waiting.
+"""
 
 import multiprocessing
 import os
@@ -18,7 +21,7 @@ from saccade._system.notes import say
 from saccade.errors import SaccadeError
 from saccade.train.ranks import GOES_ON, Ranks, Unreachable, free_port, joined, of_connection, placed
 
-_GRACE = 30.0  # seconds in which a process notices by itself that another is gone
+_GRACE = 30.0  # seconds in which a process detects the end of another
 _FAILED, _UNREACHED, _INTERRUPTED = 1, 3, 130  # exit codes
 
 
@@ -31,7 +34,7 @@ class _Worker(NamedTuple):
 
 @contextmanager
 def launch(ranks: Ranks, device: torch.device, work: Callable[..., object], *arguments: Any) -> Iterator[None]:
-    """Run `work(*arguments)` in the other processes while the block runs in this one, the first of them.
+    """Run `work(*arguments)` in the other processes while the block runs in the first.
 
     None is started if this one is alone, or something else started them. `work` reads its rank from the environment.
     Raises SaccadeError if one of them ended early, and KeyboardInterrupt if one was interrupted.
@@ -103,7 +106,10 @@ def _watch(workers: list[_Worker], done: threading.Event) -> None:
 
 
 def _cause(workers: list[_Worker], seconds: float = 0.0) -> SaccadeError | KeyboardInterrupt:
-    """Wait until a worker ends, and return the error of the first that failed by itself."""
+    """Wait for the end of a worker, and return the error that caused it.
+
+    A worker that only lost the connection to another one causes nothing.
+    """
     by_sentinel = {worker.process.sentinel: worker.process for worker in workers}
     for sentinel in connection.wait(list(by_sentinel), seconds):
         assert isinstance(sentinel, int)

@@ -11,7 +11,7 @@ from saccade.train.schedules import FALLING, SCHEDULES
 
 
 def learning_rate(step: int, options: Options) -> float:
-    r"""Return the learning rate of a step: a straight rise, then what the schedule says.
+    r"""Return the learning rate of a step: a linear warmup, then the schedule.
 
     .. math::
         \eta_n &= \eta\, (n + 1) / w & n + 1 \le w \\
@@ -23,8 +23,8 @@ def learning_rate(step: int, options: Options) -> float:
 
     Args:
         step: n, from 0 on.
-        options: \(\eta\) = learning_rate, reached after w = warmup_steps; N = schedule_steps, from which on it is
-            f = final_rate of \(\eta\) (linear and cosine alone; f is 0 for the others).
+        options: \(\eta\) = learning_rate, w = warmup_steps, N = schedule_steps. From step N on, the rate of the
+            linear and cosine schedules is f = final_rate of \(\eta\). For other schedules f is 0.
 
     Source:
         Vaswani et al. 2017, "Attention Is All You Need", Eq. 3 (inverse-sqrt), with the height of the peak as a
@@ -47,7 +47,10 @@ def learning_rate(step: int, options: Options) -> float:
 
 
 def flat_from(options: Options) -> str | None:
-    """Return a note if the learning rate is at its last before the budget is spent, else None."""
+    """Return a note if the learning rate is at its last before the budget ends.
+
+    Otherwise return None.
+    """
     end, budget = options.schedule_steps, options.max_steps
     if options.schedule not in FALLING or end is None or (budget is not None and budget <= end):
         return None
@@ -56,9 +59,10 @@ def flat_from(options: Options) -> str | None:
 
 
 def make_optimizer(model: nn.Module, options: Options) -> torch.optim.Optimizer:
-    """Return Adam (Kingma, Ba 2015), or with a weight decay AdamW (Loshchilov, Hutter 2019).
+    """Return Adam (Kingma, Ba 2015), or AdamW (Loshchilov, Hutter 2019).
 
-    Vectors (biases, gains) are not decayed: pulling them to zero regularizes nothing.
+    It is AdamW if there is a weight decay. Vectors (biases, gains) are not decayed: pulling them to zero regularizes
+    nothing.
     """
     fused = options.precision == "32"  # a fused one unscales gradients itself, but they are clipped first
     settings: dict[str, Any] = {"lr": options.learning_rate, "betas": (options.beta1, options.beta2), "fused": fused}
@@ -72,7 +76,10 @@ def make_optimizer(model: nn.Module, options: Options) -> torch.optim.Optimizer:
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Return an optimizer's state as tensors named "parameter number.name". Its settings follow from the options."""
+    """Return an optimizer's state as tensors named "parameter number.name".
+
+    Its settings follow from the options.
+    """
     state = optimizer.state_dict()["state"]
     return {
         f"{number}.{name}": tensor.contiguous() for number, tensors in state.items() for name, tensor in tensors.items()

@@ -35,7 +35,7 @@ PATH: dict[str, Any] = {"path": True}
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The options that every task shares; a task's own and its model's are added to them."""
+    """Options of all tasks. A task and its model add further options."""
 
     model: str = ""
     """Which model to train; `saccade list` names them."""
@@ -123,7 +123,7 @@ class Options:
 
     @property
     def early_stopping(self) -> int | None:
-        """Number of validations without a better one after which a run stops."""
+        """Number of validations without improvement before a run stops."""
         endless = self.max_minutes is None and self.schedule not in FALLING
         return self.patience or (_PATIENCE if endless else None)
 
@@ -170,7 +170,9 @@ def _check_schedule(options: Options) -> None:
 
 
 def not_positive(value: float | None) -> str | None:
-    """Return an error for a value that is not a positive finite number; None for one that is, and for None.
+    """Return an error for a number unless it is positive and finite.
+
+    Valid numbers and None have no error.
 
     >>> not_positive(0), not_positive(math.inf), not_positive(0.5), not_positive(None)
     ('expected a number above 0, got 0', 'expected a finite number above 0, got inf', None, None)
@@ -181,7 +183,7 @@ def not_positive(value: float | None) -> str | None:
 
 
 def flag(name: str) -> str:
-    """Return an option as it is typed, such as --max-steps."""
+    """Return an option in the form of the command line, such as --max-steps."""
     return "--" + name.replace("_", "-")
 
 
@@ -189,7 +191,7 @@ def flag(name: str) -> str:
 def flat(*parts: type, checked: bool = True) -> type[Options]:
     """Return one dataclass of all fields of several, docstrings and checks included.
 
-    One that is not `checked` is for example for a command line before the recipe is known.
+    The command line uses one that is not `checked`, for example, before it has the recipe.
     """
 
     def check(self: Options) -> None:
@@ -206,14 +208,17 @@ def select(options: Any, part: type[T]) -> T:
 
 
 def check_types(kind: Any, values: Mapping[str, Any]) -> None:
-    """Check the types of values from a file. Raises ArgumentError for the first wrong one."""
+    """Check the types of values from a file.
+
+    Raises ArgumentError for the first wrong one.
+    """
     for name, option in get_type_hints(kind).items():
         if name in values and not fits(value := values[name], option):
             raise ArgumentError(f"{flag(name)}: expected {_named(option)}, got {value!r:.60}")
 
 
 def fits(value: object, kind: Any) -> bool:
-    """Return whether a value from a file has a type; a whole number may stand for a float.
+    """Whether a value from a file has a type. An integer may stand for a float.
 
     >>> fits(3, float | None), fits("3", float | None), fits(True, int)
     (True, False, False)
@@ -243,7 +248,9 @@ def paths(options: Any) -> dict[str, str]:
 
 
 def origin(config: Mapping[str, Any], options: Options) -> str:
-    """Return a mark of weights: a hash of their data and of all options that decide what is learned.
+    """Return a mark of weights: a hash of their data and of the options that matter.
+
+    The options are those of `identity`.
 
     >>> origin({"data": "dates"}, Options(max_steps=9)) == origin({"data": "dates"}, Options())
     True
@@ -253,7 +260,9 @@ def origin(config: Mapping[str, Any], options: Options) -> str:
 
 
 def identity(options: Options) -> dict[str, Any]:
-    """Return the options that decide what is learned: all but budgets, devices and folders.
+    """Return the options with an effect on the weights.
+
+    These are all options except budgets, devices and folders.
 
     >>> sorted(set(identity(Options())) & {"seed", "max_steps", "device"})
     ['seed']

@@ -1,4 +1,4 @@
-"""A budget in minutes, planned: how many steps fit, and the schedule, validations and checkpoints that follow.
+"""Plan of a budget in minutes: steps, schedule, validations and checkpoints.
 
 A run is planned once, before its first step. The plan and the options that it chose are part of config.json, so a
 resumed run equals the uninterrupted one.
@@ -22,7 +22,7 @@ T = TypeVar("T", bound=Options)
 _VALIDATIONS = 5.75  # intervals in a planned run: five validations, the last at 87%, so that a slower run has them too
 _FOR_VALIDATIONS = 0.15  # share of the budget that they may take
 _FEW = 0.2  # share of a recipe's steps, below which a smaller model is the better choice (docs/results.md, `pairs`)
-_FEWEST = 20  # examples of a validation that still says something
+_FEWEST = 20  # smallest number of examples of a useful validation
 _SHARE, _MOST = 0.015, 15.0  # of the budget, and seconds at most, for each of the two timings
 _FACTOR, _BATCH = 8, 64  # how many times as many examples are measured each time; and a certain batch
 _STEPS = 10_000  # of a recipe that names none, as the option has it
@@ -43,24 +43,24 @@ class Plan:
     minutes: float
     steps: int  # that are expected to fit, or those of the recipe if they all fit and end the run
     recipe_steps: int
-    whole: bool  # the recipe fits as it is
+    whole: bool  # the recipe fits without a change
     seconds: dict[str, float]  # "before" the first step, of a "step", a "validation", the "final" evaluation and "all"
     options: dict[str, Any]  # replacements of the recipe's options
 
     @property
     def few(self) -> bool:
-        """Whether so few of the recipe's steps fit that a smaller model is the better choice."""
+        """Whether too few of the recipe's steps fit, so that a smaller model is better."""
         return not self.whole and self.steps < _FEW * self.recipe_steps
 
 
 def make_plan(
     options: Options, given: Collection[str], recipe_steps: int, speed: Speed, sizes: Sizes, before: float
 ) -> Plan:
-    """Return the plan of `options.max_minutes`, of which `before` seconds are over.
+    """Return the plan of `options.max_minutes`, `before` seconds after the start.
 
     If the recipe's steps fit, its schedule stays: a falling one ends the run, any other goes on until the minutes are
     over. Else warmup and horizon are scaled to the steps that fit. There are at least five validations and checkpoints.
-    Options whose names are `given` stay.
+    Options with names in `given` stay.
 
     >>> options = Options(max_steps=None, max_minutes=2, schedule="linear", schedule_steps=4000, warmup_steps=400)
     >>> plan = make_plan(options, (), 4000, Speed(0.1, 0.01), Sizes(100, 100), 3.0)
@@ -135,7 +135,7 @@ def sentence(plan: Plan) -> str:
 
 
 def fitted(options: T, plan: Mapping[str, Any], given: Collection[str]) -> T:
-    """Return options with those of a plan in place of all that the user did not give."""
+    """Return options with those of a plan, except options that the user set."""
     names = (name for name in plan if name not in given and (name != "max_steps" or options.max_steps is None))
     return replace(options, **{name: plan[name] for name in names})
 
@@ -149,10 +149,11 @@ def plan_for(
     device: torch.device,
     began: float,
 ) -> Plan | None:
-    """Measure the speed of a new run and plan it; None if it has no minutes, or steps beside them.
+    """Measure the speed of a new run and plan it.
 
-    The new model moves to the device. Without `suited` options, the recipe is that of the data's name. The
-    minutes count from the moment `began` of time.perf_counter.
+    Returns None for a run without minutes, or with both minutes and steps. The new model moves to the device. Without
+    `suited` options, the recipe is that of the data's name. The minutes count from the moment `began` of
+    time.perf_counter.
     """
     if options.max_minutes is None or options.max_steps is not None:
         return None
@@ -167,7 +168,7 @@ def plan_for(
 
 
 def example_seconds(task: Task, model: nn.Module, options: Options, seconds: float) -> float:
-    """Return how long measuring an example of the validation split takes, once the model is trained.
+    """Return the time of a validation example under a trained model.
 
     An untrained model may write on and on: its time is scaled to the length of the right answers. The time of answers
     that are too short stays: most of it may be reading. The timing takes about `seconds`, or a few examples.
@@ -185,7 +186,10 @@ def example_seconds(task: Task, model: nn.Module, options: Options, seconds: flo
 
 
 def _timed(task: Task, model: nn.Module, options: Options, count: int) -> float:
-    """Seconds of some examples of the validation split, scaled to answers of the right length."""
+    """Return the seconds of some validation examples.
+
+    The time is scaled to answers of the right length.
+    """
     began = time.perf_counter()
     evaluation = measure(task, model, "validation", options.seed, count)
     return (time.perf_counter() - began) / min(_LONGEST, max(1.0, evaluation.length_ratio))

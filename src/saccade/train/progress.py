@@ -1,4 +1,7 @@
-"""One line of progress on standard error, and notes above it; without a terminal, a line now and then."""
+"""One line of progress on standard error, with notes above it.
+
+Without a terminal, a line appears now and then.
+"""
 
 import time
 from collections.abc import Iterator
@@ -14,23 +17,27 @@ QUIET = 30.0  # seconds without a line, after which there is one if no bar can b
 
 
 def clock(seconds: float) -> str:
-    """Return a time as a clock shows it, such as 1:23."""
+    """Return a time in the format of a clock, such as 1:23."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def _console() -> "Console":
-    """Standard error, which may be gone: rich's own would end the program then."""
+    """Console on standard error, open or closed.
+
+    With the stream itself, rich would end the program once the stream is closed.
+    """
     from rich.console import Console  # here: rich draws from Python's generator as it is imported
 
     return Console(file=cast("IO[str]", StandardError()), soft_wrap=True, highlight=False)
 
 
 class Bar:
-    """A progress bar on a terminal; elsewhere its notes, and a line after 30 seconds without one.
+    """A progress bar on a terminal.
 
-    `steps` of the whole run are None if something else ends it. So many steps are `done`.
+    Elsewhere it writes its notes, and a line after 30 seconds without one. `steps` of the whole run are None if
+    something else ends it. `done` is the number of finished steps.
     """
 
     def __init__(self, steps: int | None, done: int, *, shown: bool = True) -> None:
@@ -52,7 +59,10 @@ class Bar:
         self._progress.stop()
 
     def update(self, step: int, description: str, share: float | None = None) -> None:
-        """Show the number of steps, a text behind the bar, and the share of the run's time that is over, if known."""
+        """Show the number of steps, a text behind the bar, and the elapsed share.
+
+        The share of the run's time is None if the end of the run is unknown.
+        """
         counter, total = f"step {step}{self._of}", None if share is None else 1.0
         self._progress.update(self._task, description=description, counter=counter, total=total, completed=share)
         if self._shown and self._progress.disable and time.monotonic() - self._noted >= QUIET:
@@ -69,7 +79,10 @@ class Bar:
 
 @contextmanager
 def waiting(what: str, seconds: float) -> Iterator[None]:
-    """Show the time of a long computation, about `seconds` if known: a bar on a terminal, elsewhere a line."""
+    """Show the time of a long computation of about `seconds`.
+
+    The time is a bar on a terminal, and a line elsewhere. An estimate below one second is left out.
+    """
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     console, about = _console(), f", about {clock(seconds)}" if seconds >= 1 else ""

@@ -1,4 +1,7 @@
-"""Everything random at step n is a function of (seed, n), so a resumed run equals the uninterrupted one."""
+"""Random numbers of a step n as a function of (seed, n).
+
+A resumed run therefore equals the uninterrupted one.
+"""
 
 import hashlib
 import random
@@ -16,7 +19,9 @@ _GENERATORS = free_in_children(RLock())
 
 
 def derive(seed: int, *labels: object) -> int:
-    """Return a hash below 2^63 of a seed and labels such as ("step", 12), the same on every machine.
+    """Return a hash below 2^63 of a seed and labels such as ("step", 12).
+
+    It is the same on every machine.
 
     >>> derive(1, "step", 12) == derive(1, "step", 12) != derive(1, "step", 13)
     True
@@ -40,9 +45,9 @@ def seeded(seed: int, *labels: object) -> Iterator[None]:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Restore the global generators of torch, NumPy and Python after the block; other threads wait for its end.
+    """Restore the global generators of torch, NumPy and Python after the block.
 
-    A GPU that the block uses first gets the CPU's seed from before the block.
+    Other threads wait for its end. A GPU that the block uses first gets the CPU's seed from before the block.
     """
     with _GENERATORS, python_and_numpy():
         used, seed = torch.cuda.is_initialized(), torch.initial_seed()
@@ -57,7 +62,10 @@ def undisturbed() -> Iterator[None]:
 
 @contextmanager
 def python_and_numpy() -> Iterator[None]:
-    """Restore the global generators of Python and NumPy after the block; no thread waits, so imports may use it."""
+    """Restore the global generators of Python and NumPy after the block.
+
+    No thread waits, so imports may use it.
+    """
     drawn, state = random.getstate(), np.random.get_state()  # noqa: NPY002 (the global one)
     try:
         yield
@@ -68,7 +76,10 @@ def python_and_numpy() -> Iterator[None]:
 
 @contextmanager
 def reproducible() -> Iterator[None]:
-    """Have torch choose deterministic kernels: equal numbers of threads give equal bits."""
+    """Select deterministic kernels in torch.
+
+    Equal numbers of threads then give equal bits.
+    """
     before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
     filling = deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
     torch.use_deterministic_algorithms(True)

@@ -1,4 +1,4 @@
-"""The processes that train one run together: their ranks, rendezvous and collectives.
+"""The processes of one distributed run: their ranks, rendezvous and collectives.
 
 Each reads its rank from the environment variables of torchrun, whether torchrun or `launch` started it.
 """
@@ -30,9 +30,10 @@ class Unreachable(SaccadeError):
 
 @dataclass(frozen=True)
 class Ranks:
-    """The rank of this process among the `world` that train the run, and `local` among those `here` on this machine.
+    """The rank of this process among the `world` processes of the run.
 
-    External ones were started by something else, such as torchrun.
+    `local` is its rank among the processes `here` on this machine. An external process was started by something
+    else, such as torchrun.
     """
 
     rank: int = 0
@@ -47,7 +48,10 @@ class Ranks:
         return self.rank == 0
 
     def sums(self, *numbers: float) -> list[float]:
-        """Return each number summed over all processes, all of which must call this at the same step."""
+        """Return each number summed over all processes.
+
+        All processes must call this at the same step.
+        """
         together = torch.tensor(numbers, dtype=torch.float64)
         if self.world > 1:
             distributed.all_reduce(together)
@@ -62,7 +66,10 @@ class Ranks:
 
 
 def current(options: Options) -> Ranks:
-    """Return the rank in the environment, else the first of `--processes`. Raises ArgumentError if these differ."""
+    """Return the rank in the environment, else the first of `--processes`.
+
+    Raises ArgumentError if these differ.
+    """
     if not distributed.is_torchelastic_launched():
         return Ranks(0, options.processes, 0, options.processes)
     rank, world, local, here = (int(os.environ[name]) for name in _NAMES)
@@ -107,7 +114,10 @@ def joined(device: torch.device) -> Iterator[None]:
 
 
 def of_connection(error: BaseException) -> bool:
-    """Whether an error says that another process cannot be reached; gloo and NCCL have no common class for it."""
+    """Whether an error comes from an unreachable process.
+
+    gloo and NCCL have no common class for it.
+    """
     named = isinstance(error, RuntimeError) and any(word in str(error) for word in ("gloo", "NCCL", " by peer"))
     return named or isinstance(error, distributed.DistError)
 

@@ -1,4 +1,4 @@
-"""Default options of a run: its own if it exists, else the recipe for its model and data."""
+"""Default options of a run: its present ones, or the recipe for model and data."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -36,12 +36,15 @@ def defaults(
 
 
 def resolve(kind: Kind, model: str, data: str, given: Mapping[str, Any], suited: Suited | None = None) -> Options:
-    """Return all options of a run: the user's, and `defaults` for the rest. Raises ArgumentError for a wrong value."""
+    """Return all options of a run: the user's, and `defaults` for the rest.
+
+    Raises ArgumentError for a wrong value.
+    """
     return options_class(kind, model)(**{**defaults(kind, model, data, given, suited), **given})
 
 
 def suit(kind: Kind, model: str, data: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
-    """Return the defaults of a run: its own options if it exists, else the recipe for its data.
+    """Return the defaults of a run: its own options, or the recipe for its data.
 
     Data are read unless they are built in. Raises SaccadeError in one line if the data or the run cannot be read.
     """
@@ -58,9 +61,9 @@ def suit(kind: Kind, model: str, data: str, given: Mapping[str, Any], objects: A
 
 
 def data_of(kind: Kind, data: str | Path) -> str:
-    """Return the name of data: a path beside you comes before built-in data, and a note says so.
+    """Return the name of data. An existing path precedes built-in data.
 
-    `./NAME` is always the path, so that a run's config.json names it without doubt.
+    A note reports such a path. `./NAME` is always the path, so that a run's config.json names it without doubt.
     """
     name = str(data)
     if name not in kind.builtin or not Path(name).exists():
@@ -70,7 +73,10 @@ def data_of(kind: Kind, data: str | Path) -> str:
 
 
 def usual(kind: Kind, run: str | None) -> tuple[str, str]:
-    """Return model and data where none are named: those of the run in a folder, if it is there, else the first ones."""
+    """Return the default model and data.
+
+    They are those of the run in a folder if it exists, else the first ones.
+    """
     model, data = next(iter(kind.models)), next(iter(kind.builtin))
     if not run or not (Path(run) / "config.json").exists():
         return model, data

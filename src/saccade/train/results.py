@@ -50,7 +50,10 @@ class TrainState:
         return self.spent(options) or self.stops_early(options)
 
     def stops_early(self, options: Options) -> bool:
-        """Whether validations have not improved for too long; by default only if they have improved before."""
+        """Whether validations have not improved for too long.
+
+        By default this needs an earlier improvement.
+        """
         may_stop = options.patience is not None or self.best_step > options.validation_steps
         return may_stop and options.early_stopping is not None and self.stale >= options.early_stopping
 
@@ -61,7 +64,10 @@ class TrainState:
         return late or (options.max_steps is not None and self.step >= options.max_steps)
 
     def seconds_left(self, options: Options, pace: float) -> float:
-        """Return the seconds until the end of the run, its final evaluation included, at `pace` seconds a step."""
+        """Return the seconds until the end of the run at `pace` seconds a step.
+
+        The final evaluation is included.
+        """
         by_clock = math.inf if options.max_minutes is None else 60 * options.max_minutes - self.seconds
         by_steps = math.inf if options.max_steps is None else (options.max_steps - self.step) * pace + self.reserve
         return max(0.0, min(by_clock, by_steps))
@@ -87,19 +93,25 @@ class Training:
 
 
 class Sizes(NamedTuple):
-    """Numbers of examples that are measured of the validation and the test split."""
+    """Numbers of examples in evaluations of the validation and the test split."""
 
     validation: int
     test: int
 
 
 def sizes(task: Task, options: Options) -> Sizes:
-    """Return the numbers of examples of a final evaluation; of an endless split, as many as in validations."""
+    """Return the numbers of examples of a final evaluation.
+
+    An endless split has as many as in validations.
+    """
     return Sizes(*((task.data.size(split) or options.validation_examples) for split in ("validation", "test")))
 
 
 def final_seconds(example: float, sizes: Sizes, options: Options) -> float:
-    """Return the seconds of the final evaluation; with an average, validation is measured twice."""
+    """Return the seconds of the final evaluation.
+
+    With an average, validation is measured twice.
+    """
     seconds = example * (sizes.validation * (2 if options.average > 1 else 1) + sizes.test)
     limit = 60 * _FOR_FINAL * options.max_minutes if options.max_minutes else seconds
     return round(min(seconds, limit), 3)
@@ -108,10 +120,10 @@ def final_seconds(example: float, sizes: Sizes, options: Options) -> float:
 def measure(
     task: Task, model: nn.Module, split: str, seed: int, limit: int | None = None, request: Any = None
 ) -> Evaluation:
-    """Evaluate a model, with the loads of its experts, without an effect on it or on the generators.
+    """Evaluate a model, with the loads of its experts.
 
-    Random numbers follow from the run's seed and the split. A `limit` takes so many examples, spread over the split. A
-    `request` has differences from the run's options.
+    The model and the random generators stay as they are. Random numbers follow from the run's seed and the split. A
+    `limit` is a number of examples, spread over the split. A `request` has differences from the run's options.
     """
     with undisturbed(model, seed, split), balances(model) as collected:
         result = task.evaluate(model, split, limit, request)
@@ -119,7 +131,10 @@ def measure(
 
 
 def sample(task: Task, model: nn.Module, seed: int, step: int) -> str:
-    """Return a line with an example of the validation split, drawn by seed and step, and the model's answer."""
+    """Return a line with a validation example and the model's answer.
+
+    The example is drawn by seed and step.
+    """
     size = task.data.size("validation") or 1
     example = task.example("validation", derive(seed, "sample", step) % size)
     [answer] = task.answer(model, [example.input], None, "json")
@@ -134,7 +149,10 @@ def sample(task: Task, model: nn.Module, seed: int, step: int) -> str:
 
 @contextmanager
 def undisturbed(model: nn.Module, seed: int, label: str) -> Iterator[None]:
-    """Evaluation mode, full precision and seeded generators within the block, all restored after it."""
+    """Evaluation mode, full precision and seeded generators within the block.
+
+    All are restored after it.
+    """
     training = model.training
     model.eval()
     try:
@@ -145,7 +163,10 @@ def undisturbed(model: nn.Module, seed: int, label: str) -> Iterator[None]:
 
 
 def baselines(run: Run, task: Task, split: str) -> dict[str, Baseline]:
-    """Return the baselines of a split from the run's results if the data are those of training, else measure them."""
+    """Return the baselines of a split.
+
+    They come from the run's results if the data are those of training, else they are measured.
+    """
     results = run.results() if task.data.fingerprint == run.config["data"] else None
     return stored_baselines(results, split) if results else task.baselines(split)
 

@@ -1,7 +1,9 @@
-"""The folder of a run: never deleted, never overwritten by another run, needing nothing outside itself.
+"""The folder of a run. It is complete in itself.
 
-config.json  tokenizer.json (or other files of the task)  model.safetensors  checkpoints/
-metrics.jsonl  results.json  results-test.json  pictures/
+It is never deleted, and no other run overwrites it. Its files are:
+
+    config.json  tokenizer.json (or other files of the task)  model.safetensors  checkpoints/
+    metrics.jsonl  results.json  results-test.json  pictures/
 """
 
 import fcntl
@@ -52,7 +54,10 @@ class Run:
 
     @classmethod
     def open(cls, folder: Path) -> "Run":
-        """Open an existing run. Raises RunError if there is none, or its config.json cannot be read."""
+        """Open an existing run.
+
+        Raises RunError if there is none, or its config.json cannot be read.
+        """
         try:
             if not stat.S_ISDIR(folder.stat().st_mode):
                 raise RunError(f"{folder}: expected the folder of a run, got a file")
@@ -75,9 +80,10 @@ class Run:
 
     @classmethod
     def create(cls, folder: Path, config: Mapping[str, Any], save: Callable[[Path], object]) -> "Run":
-        """Make a run's folder. Its config.json comes last: a folder without it is made anew.
+        """Make a run's folder.
 
-        `save` writes the task's files, such as a tokenizer. Raises RunError as `check_place` does.
+        Its config.json comes last. A folder without it is made anew. `save` writes the task's files, such as a
+        tokenizer. Raises RunError as `check_place` does.
         """
         cls.check_place(folder)
         is_new = not folder.exists()
@@ -96,7 +102,10 @@ class Run:
 
     @staticmethod
     def check_place(folder: Path) -> None:
-        """Check that a run can be made in a folder. Raises RunError if it holds anything else."""
+        """Check that a run can be made in a folder.
+
+        Raises RunError if it holds anything else.
+        """
         if (folder / "config.json").exists():
             raise RunError(f"{folder}: another process has just made this run; the same command goes on with it")
         with suppress(FileNotFoundError):
@@ -105,7 +114,10 @@ class Run:
                 raise RunError(f"{folder}: it is there already and not a run; give another --run")
 
     def options(self, kind: type[T]) -> T:
-        """Return the run's options as a dataclass. Raises RunError if one is unknown or its value is rejected."""
+        """Return the run's options as a dataclass.
+
+        Raises RunError if one is unknown or its value is rejected.
+        """
         saved, version = self.config["options"], self.config["saccade"]
         if unknown := sorted(set(saved) - {f.name for f in fields(kind)}):  # type: ignore[arg-type]
             raise RunError(f"{self.folder}: made by another Saccade ({version}); this one has no option {unknown[0]}")
@@ -116,14 +128,18 @@ class Run:
             raise RunError(f"{self.folder / 'config.json'}: {error}") from error
 
     def path(self, value: str) -> str:
-        """Return a path among the options, relative to the folder where the run was made if it is there."""
+        """Return a path among the options.
+
+        It is relative to the folder where the run was made, if it exists there.
+        """
         path = Path(self.config.get("folder", ""), value)
         return str(path) if path.exists() and path != Path.cwd() / value else value
 
     def located(self, options: T, builtin: Container[str], *, here: bool = False) -> T:
-        """Return options whose relative paths, except `builtin` data, are those of the folder where the run was made.
+        """Return options with relative paths that start where the run was made.
 
-        With `here`, paths that exist in the working folder are preferred: the options were typed there.
+        `builtin` data stay as they are. With `here`, paths that exist in the working folder are preferred: the options
+        were typed there.
         """
         relative = {name: value for name, value in paths(options).items() if not (here and Path(value).exists())}
         absolute = {name: self.path(value) for name, value in relative.items() if value not in builtin}
@@ -135,7 +151,10 @@ class Run:
         return self.folder / "checkpoints"
 
     def refuse_difference(self, task: str, identity: Mapping[str, Any]) -> None:
-        """Raise RunError for the first difference in task or options, with the old and the new value."""
+        """Compare task and options with the run's.
+
+        Raises RunError for the first difference, with the old and the new value.
+        """
         old = {**self.config["options"], "task": self.config["task"]}
         for name, new in {"task": task, **identity}.items():
             if old.get(name) != new:
@@ -152,7 +171,10 @@ class Run:
         return (self.folder / _MODEL).exists()
 
     def check_files(self) -> None:
-        """Verify the digests of the task's files. Raises RunError for the first that was altered."""
+        """Verify the digests of the task's files.
+
+        Raises RunError for the first altered file.
+        """
         for name, digest in self.config["files"].items():
             path = self.folder / name
             try:
@@ -163,10 +185,10 @@ class Run:
                 raise RunError(f"{path}: not what this run was made with (its digest is another one); put it back")
 
     def weights(self, origin: str | None = None) -> dict[str, Tensor]:
-        """Return the trained model's tensors, from model.safetensors or else from the newest checkpoint.
+        """Return the trained model's tensors, from model.safetensors or a checkpoint.
 
-        `origin` is the mark of this run's weights. None accepts those of any run. Raises RunError if there is neither
-        file, or all that exists is damaged or another run's.
+        The checkpoint is the newest one. `origin` is the mark of this run's weights. None accepts those of any run.
+        Raises RunError if there is neither file, or all that exists is damaged or another run's.
         """
         path = self.folder / _MODEL
         try:
@@ -222,7 +244,7 @@ class Run:
         return [line for line in lines if {"step", "loss"} <= line.keys()]
 
     def rewind_log(self, step: int, logged: Mapping[str, Any] | None = None) -> None:
-        """Remove the lines of metrics.jsonl that the run writes again when it resumes from a step.
+        """Remove the lines of metrics.jsonl that a resumed run writes again.
 
         Raises RunError if the file is another run's: the line `logged` is not in it.
         """
@@ -251,7 +273,10 @@ class Run:
 
 @contextmanager
 def _held(path: Path, busy: str) -> Iterator[None]:
-    """Hold a lock file, made if it does not exist; raises RunError if another process holds it."""
+    """Hold a lock file, made if it does not exist.
+
+    Raises RunError if another process holds it.
+    """
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, 0o666)  # opening a pipe would wait
     try:
         try:
@@ -285,12 +310,15 @@ def _parsed(line: bytes) -> dict[str, Any]:
 
 
 def _is_later(line: bytes, step: int) -> bool:
-    """Whether a line of metrics.jsonl is of a later step, or of the end of a run, or was cut short by a kill."""
+    """Whether a resumed run drops a line of metrics.jsonl.
+
+    It drops lines of later steps, of the end of a run, and incomplete ones after a kill.
+    """
     measured = _parsed(line)
     if not isinstance(at := measured.get("step"), int):
         return not measured and line.startswith(b"{") and not line.endswith(b"\n")
     ends = any(name.startswith("final_validation_") for name in measured)
-    return (at >= step and ends) or (at > step and "loss" in measured)  # others are a user's
+    return (at >= step and ends) or (at > step and "loss" in measured)  # other lines are a user's
 
 
 def folder_of(task: str, model: str, data: str, run: str | None = None) -> Path:
@@ -299,7 +327,7 @@ def folder_of(task: str, model: str, data: str, run: str | None = None) -> Path:
 
 
 def beside(folder: Path) -> Path:
-    """Return the first of run-2, run-3, ... that is not there, for a run that shall start beside another."""
+    """Return the first free name of run-2, run-3, ... for a further run."""
     folder = folder if folder.name not in ("", "..") else folder.resolve()  # "." has no name that -2 could follow
     count = 2
     while (path := folder.with_name(f"{folder.name}-{count}")).exists():

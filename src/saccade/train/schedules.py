@@ -1,4 +1,4 @@
-"""What follows the warmup of the learning rate: how much of its peak is left, by the name of the schedule."""
+"""Schedules of the learning rate after its warmup, as fractions of its peak."""
 
 import math
 from collections.abc import Callable
@@ -10,5 +10,5 @@ SCHEDULES: dict[str, Callable[[float, float], float]] = {
     "linear": lambda r, t: 1 - t,
     "cosine": lambda r, t: (1 + math.cos(math.pi * t)) / 2,
 }
-#: Those that reach a floor at a step that has to be said.
+#: Schedules that reach a floor at a step. The run has to set that step.
 FALLING = ("linear", "cosine")

@@ -18,10 +18,13 @@ from saccade.errors import ArgumentError
 from saccade.train.options import Options, flat
 
 Metric: TypeAlias = float | dict[str, Any]
-"""A number, or {"score": number, "signature": text} where a signature says how the number was computed."""
+"""A number, or {"score": number, "signature": text}.
+
+The signature has the settings of the computation.
+"""
 
 Form: TypeAlias = Literal["lines", "json", "pictures"]
-"""Form in which an answer is written. Its cost depends on it."""
+"""Output form of an answer. The cost depends on it."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ class Evaluation:
 
 
 def value(metric: Metric) -> float:
-    """Return the number of a metric, which may come with a signature."""
+    """Return the number of a metric with or without a signature."""
     return float(metric["score"] if isinstance(metric, dict) else metric)
 
 
@@ -119,7 +122,7 @@ class Suited:
 
     Args:
         options: defaults by name that differ from those of the dataclasses.
-        reason: a line that names what of the data decided, "" if nothing did.
+        reason: a line with the property of the data that decided, "" if none did.
         data: for `Kind.prepare`: the given objects, or the data as they were opened for this.
         smaller: a recipe for budgets in minutes into which few steps of this one fit.
     """
@@ -134,13 +137,19 @@ class Answer(Protocol):
     """A model's answer to one input."""
 
     def lines(self) -> list[str]:
-        """Return the lines that the shell prints, as many as were requested, blank ones without an answer."""
+        """Return the lines of the shell, as many as were requested.
+
+        They are blank without an answer.
+        """
 
     def to_json(self) -> dict[str, Any]:
         """Return the answer with its alignments as JSON."""
 
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
-        """Draw what the model looked at, with `json` its numbers too. Yields the paths of the files."""
+        """Draw attention weights or gradients of the model, with `json` as numbers too.
+
+        Yields the paths of the files.
+        """
 
     @property
     def remark(self) -> str:
@@ -155,7 +164,10 @@ class Data(Protocol):
         """A mark of the content. A run goes on with the same one alone."""
 
     def size(self, split: str) -> int | None:
-        """Return the number of examples of "train", "validation" or "test", None if it is endless."""
+        """Return the number of examples of "train", "validation" or "test".
+
+        It is None if the split is endless.
+        """
 
 
 class Task(Protocol):
@@ -184,7 +196,10 @@ class Task(Protocol):
         """Return a freshly initialized model."""
 
     def batch(self, step: int) -> Any:
-        """Return batch number `step`, a function of the seed. With W processes, training step s has W, from s W on."""
+        """Return batch number `step`, a function of the seed.
+
+        With W processes, training step s has W batches, from number s W on.
+        """
 
     def loss(self, model: nn.Module, batch: Any) -> Loss:
         """Return the loss of a batch on the device of the model and the batch."""
@@ -196,14 +211,20 @@ class Task(Protocol):
         """Measure a model on a split, or on `limit` examples spread over it."""
 
     def baselines(self, split: str) -> dict[str, Baseline]:
-        """Measure simple methods on a split by their names, in seconds, without random draws."""
+        """Measure baselines on a split by name.
+
+        This takes seconds and draws no random numbers.
+        """
 
     def answer(self, model: nn.Module, inputs: Sequence[Any], request: Any, form: Form = "lines") -> Sequence[Answer]:
-        """Answer inputs, in order; one that is `Unreadable` has a blank answer."""
+        """Answer inputs, in order. The answer to an `Unreadable` is blank."""
 
 
 class Kind(Protocol):
-    """A task without options and data: `saccade.tasks.task.Task`. Its methods raise SaccadeError in one line."""
+    """A task without options and data: `saccade.tasks.task.Task`.
+
+    Its methods raise SaccadeError in one line.
+    """
 
     @property
     def name(self) -> str:
@@ -227,20 +248,32 @@ class Kind(Protocol):
 
     @property
     def requests(self) -> Mapping[str, type]:
-        """Dataclass of the options of the verbs "predict", "eval" and "look". All fields have defaults."""
+        """Dataclass of the options of the verbs "predict", "eval" and "look".
+
+        All fields have defaults.
+        """
 
     @property
     def inputs(self) -> Literal["lines", "files"]:
         """Kind of the inputs: lines of text, or paths of files. "-" is standard input."""
 
     def suited(self, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
-        """Return the recipe of a model for data that are not built in: `given["data"]`, or Python objects."""
+        """Return the recipe of a model for data of the user.
+
+        These are `given["data"]`, or Python objects.
+        """
 
     def prepare(self, options: Any, objects: Any = None) -> Any:
-        """Return a `Task`: open the data, or Python objects or the data of `suited`, and learn the codec."""
+        """Return a `Task`: open the data and learn the codec.
+
+        The data may be Python objects, or those of `suited`.
+        """
 
     def restore(self, options: Any, folder: Path, objects: Any = None) -> Any:
-        """Return the `Task` of a run's folder, without its data, which are opened only if they are needed."""
+        """Return the `Task` of a run's folder, without its data.
+
+        The data are opened only if they are needed.
+        """
 
 
 def kind_of(task: Task) -> Kind:
@@ -249,7 +282,7 @@ def kind_of(task: Task) -> Kind:
 
 
 def models_of(kind: Kind) -> dict[str, str]:
-    """Return the place of each model of a task, those of other packages last.
+    """Return the import path of each model of a task, other packages last.
 
     These have an entry point "TASK.MODEL" of the group `saccade.models`.
     """
@@ -259,7 +292,10 @@ def models_of(kind: Kind) -> dict[str, str]:
 
 
 def choose_model(kind: Kind, name: str, argument: str = "model") -> str:
-    """Return the name of a model of a task, or its place, "module:Class". Raises ArgumentError if there is none."""
+    """Return the name of a model of a task, or its path, "module:Class".
+
+    Raises ArgumentError if there is none.
+    """
     if ":" not in name and name not in kind.models:
         return choose(argument, name, models_of(kind))
     return name
@@ -286,12 +322,18 @@ def model_class(kind: Kind, name: str) -> Any:
 
 
 def recipes_of(kind: Kind, model: str) -> Mapping[str, Mapping[str, Any]]:
-    """Return the defaults that suit a model, by data set. A model of another package may have none."""
+    """Return the recommended defaults of a model, by data set.
+
+    A model of another package may have none.
+    """
     return {"files": {}, **getattr(model_class(kind, model), "recipes", {})}
 
 
 def options_class(kind: Kind, model: str, *, checked: bool = True) -> type[Options]:
-    """Return the one flat dataclass of all options of a run with a model; its docstrings are the help."""
+    """Return one flat dataclass of all options of a run with a model.
+
+    Its docstrings are the help.
+    """
     try:
         return flat(model_class(kind, model).Options, kind.Options, Options, checked=checked)
     except TypeError as error:  # of a user's dataclass
@@ -301,7 +343,10 @@ def options_class(kind: Kind, model: str, *, checked: bool = True) -> type[Optio
 
 
 def recipe(kind: Kind, model: str, data: str) -> dict[str, Any]:
-    """Return the defaults that suit some data and this machine, where they differ from the dataclass's own."""
+    """Return the recommended defaults for some data and this machine.
+
+    Only those that differ from the dataclass are included.
+    """
     name = data if data in kind.recipes else "files"
     found = {**kind.recipes[name], **recipes_of(kind, model).get(name, {})}
     return {**found, "precision": "32"} if found.get("precision") == "bf16" and not multiplies_bfloat16() else found

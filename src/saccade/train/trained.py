@@ -28,7 +28,9 @@ class Trained:
 
 
 def load_trained(kind: Kind, run: Run, device: torch.device, objects: Any = None) -> Trained:
-    """Load the model of a run on a device. Evaluations of a run that was trained on Python objects need these.
+    """Load the model of a run on a device.
+
+    Evaluations of a run with Python objects as its data need these `objects`.
 
     Raises RunError if nothing is trained, or the folder's files do not belong together.
     """

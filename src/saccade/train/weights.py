@@ -1,4 +1,7 @@
-"""Weights of models: tensors by name, files of them with a digest, and their mean over several checkpoints."""
+"""Weights of models: tensors by name, their files, and the mean of checkpoints.
+
+Each file has a digest.
+"""
 
 import hashlib
 import json
@@ -12,9 +15,9 @@ _KEY = "saccade"  # the one key of a file's metadata: safetensors writes several
 
 
 def serialize(tensors: Mapping[str, Tensor], **about: Any) -> bytes:
-    """Return tensors as a safetensors file with a digest of its content, the same bytes for the same content.
+    """Return tensors as a safetensors file with a digest of its content.
 
-    `about` are JSON values for the header.
+    Equal content gives equal bytes. `about` are JSON values for the header.
 
     >>> weights, about = deserialize(serialize({"bias": torch.ones(3)}, step=12))
     >>> weights["bias"], about
@@ -26,7 +29,10 @@ def serialize(tensors: Mapping[str, Tensor], **about: Any) -> bytes:
 
 
 def deserialize(content: bytes) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Return the tensors of a file of `serialize`, and the values of its header. Raises ValueError if it is damaged."""
+    """Return the tensors of a file of `serialize`, and the values of its header.
+
+    Raises ValueError if it is damaged.
+    """
     from safetensors import SafetensorError
     from safetensors.torch import load
 
@@ -42,7 +48,7 @@ def deserialize(content: bytes) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 def _digest(tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> str:
-    """A hash of names, types, shapes and all bits of tensors, and of the values beside them."""
+    """Return a hash of names, types, shapes and bits of tensors, and of more values."""
     digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
     for name, tensor in sorted(tensors.items()):
         digest.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
@@ -51,12 +57,18 @@ def _digest(tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> str:
 
 
 def not_finite(weights: Mapping[str, Tensor]) -> str | None:
-    """Return the name of the first tensor with a NaN or an infinity, None if all are finite."""
+    """Return the name of the first tensor with a NaN or an infinity.
+
+    The result is None if all are finite.
+    """
     return next((name for name, tensor in weights.items() if not tensor.isfinite().all()), None)
 
 
 def tensors(model: nn.Module) -> dict[str, Tensor]:
-    """Return a model's parameters and buffers on the CPU; a tied one once, under its first name."""
+    """Return a model's parameters and buffers on the CPU.
+
+    A tied one appears once, under its first name.
+    """
     first = _first_names(model)
     state = model.state_dict(keep_vars=True)
     # Files hold them row by row, whatever their memory layout (for example channels last).
@@ -64,7 +76,10 @@ def tensors(model: nn.Module) -> dict[str, Tensor]:
 
 
 def load_into(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Load `tensors` of a model into one with the same ties. Raises RuntimeError if they are another model's."""
+    """Load `tensors` of a model into one with the same ties.
+
+    Raises RuntimeError if they are another model's.
+    """
     first = _first_names(model)
     for name, tensor in model.state_dict(keep_vars=True).items():
         if name in weights and weights[name].dtype != tensor.dtype:
@@ -84,7 +99,10 @@ def by_columns(model: nn.Module) -> None:
 
 
 def savable(model: nn.Module) -> None:
-    """Have a model's `state_dict` copy tensors that share memory or lie by columns, as safetensors needs."""
+    """Copy tensors with shared memory or column order in a model's `state_dict`.
+
+    The safetensors format needs this.
+    """
     model.register_state_dict_post_hook(_apart)
 
 
@@ -99,9 +117,10 @@ def _apart(module: nn.Module, state: dict[str, Any], prefix: str, metadata: Any)
 
 
 def mean(several: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """Return the mean of each tensor, summed in float64; integers (counters, tables) are those of the last.
+    """Return the mean of each tensor, summed in float64.
 
-    Source: Vaswani et al. 2017, "Attention Is All You Need", section 6.1, averages the last checkpoints so.
+    Integers (counters, tables) are those of the last. Source: Vaswani et al. 2017, "Attention Is All You Need", section
+    6.1, averages the last checkpoints so.
 
     >>> mean([{"w": torch.tensor([1.0]), "n": torch.tensor(3)}, {"w": torch.tensor([2.0]), "n": torch.tensor(5)}])
     {'w': tensor([1.5000]), 'n': tensor(5)}

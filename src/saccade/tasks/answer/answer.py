@@ -104,7 +104,7 @@ def attention(model: Any, looked: Looked, tokens: Sequence[str]) -> Evidence | N
         return None
     weights, words = looked.weights[0].cpu(), None if looked.words is None else looked.words[0].cpu()
     captions = [f"{model.reading} {number + 1}" for number in range(len(weights))]
-    if model.reading == "word":  # an ensemble reads all words several times; numbers tell equal words apart
+    if model.reading == "word":  # an ensemble reads all words several times; numbers distinguish equal words
         reads = [*tokens, "all words"]
         captions = [f"{number + 1} {reads[number % len(reads)]}" for number in range(len(weights))]
     return Evidence("attention", weights, looked.shape, captions, words)

@@ -58,7 +58,7 @@ class Encoded(NamedTuple):
     ids: list[int]
     shares: Mapping[str, float]
     name: str = ""
-    """Of the image. "": the image has no other question."""
+    """Of the image. "" stands for an image without another question."""
     size: int = 1
     """Questions count alike in a batch."""
     order: int = 0

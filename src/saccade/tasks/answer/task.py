@@ -31,7 +31,7 @@ from saccade.train.task import Baseline, Evaluation, Form, Loss, Metric, Unreada
 
 __all__ = ["ANSWER", "AnswersQuestions", "measured"]
 
-_BY_GRADIENT = 100  # questions whose gradients are computed for a model without attention
+_BY_GRADIENT = 100  # questions with computed gradients, for a model without attention
 _ENDLESS = 5_000  # questions of an endless training split, for baselines
 
 

@@ -21,7 +21,7 @@ from saccade.train.task import Unreadable
 __all__ = ["ImageCaption", "grid", "pointing"]
 
 _MOST_WORDS = 100  # of a picture and its animation
-_BY_GRADIENT = 100  # images whose gradients are computed for a model without attention
+_BY_GRADIENT = 100  # images with computed gradients, for a model without attention
 _LOOKS = "what was looked at before each word, as shares"
 _MATTERS = "how much each part of the image moves each word, as shares"
 
@@ -51,7 +51,10 @@ class ImageCaption(Written):
         return {"file": name, "cells": cells, "captions": [one.to_json() for one in self.outputs]}
 
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
-        """Draw the image once for each word under the attention weights, with an animation, or under gradients."""
+        """Draw the image for each word under attention weights or gradients.
+
+        Attention weights have an animation too.
+        """
         for best in self.outputs[:1]:
             assert isinstance(self.image, Shown)
             maps, looked, boxes = self.influence, self.influence is None, None
@@ -80,14 +83,17 @@ class ImageCaption(Written):
 
 
 def grid(model: Any, shown: Shown) -> tuple[int, int] | None:
-    """Return the rows and columns of cells of a model, or of the first of an ensemble, or None of regions."""
+    """Return rows and columns of a model's cells, None for regions.
+
+    For an ensemble, they are those of its first member.
+    """
     return cells_of(model, visual([shown.seen]).to(next(model.parameters()).device))
 
 
 def pointing(
     predictor: Any, model: Any, images: Sequence[Shown], outputs: Sequence[Sequence[Output]], scenes: Sequence[Scene]
 ) -> Judged:
-    """Judge whether the largest weight lies on a thing while its colour and its shape are written.
+    """Whether the largest weight is on a thing at the words of its colour and shape.
 
     Gradients of words take the place of weights of a model without attention, for the first 100 images.
     """

@@ -31,17 +31,29 @@ _ENDLESS, _FILES = 2_000, 1_000_000  # to learn from: images of an endless split
 
 
 class Encoded(NamedTuple):
-    """An image `(channels, height, width)`, uint8, or its features, and the ids of a caption, without begin and end."""
+    """An image or its features, and the ids of a caption.
+
+    The image is `(channels, height, width)`, uint8. The ids have no begin and no end.
+    """
 
     seen: Tensor | Features | None
-    """Shared by all captions of an image. None: features of a store, which are read when a batch is made."""
+    """The image for all its captions.
+
+    None stands for features of a store, read when a batch is made.
+    """
     ids: list[int]
     name: str = ""
-    """Of the image, which captions of it share. "": the image has no other caption."""
+    """Name of the image, equal for all its captions.
+
+    "" stands for an image without another caption.
+    """
     size: int = 1
     """Captions count alike in a batch."""
     order: int = 0
-    """Not the length: images of long captions show more, which batch normalization would learn from such batches."""
+    """Constant, unlike the length. Batches by length would bias batch normalization.
+
+    Images with long captions have more in them.
+    """
 
 
 @dataclass(frozen=True)
@@ -64,7 +76,7 @@ class Captions:
 
     @property
     def limit(self) -> int:
-        """The most words of an output, twice those of training."""
+        """Largest number of words of an output, twice that in training."""
         return 2 * self.longest
 
     @property
@@ -98,7 +110,10 @@ class Captions:
 
     @classmethod
     def restore(cls, folder: Path, options: Any) -> Self:
-        """Read tokenizer.json, or raise an `ArgumentError` if it is damaged, or features are missing or others."""
+        """Read tokenizer.json.
+
+        Raises `ArgumentError` if it is damaged, or features are missing or others.
+        """
         with reading(folder / TOKENIZER, "the words") as content:
             longest = whole_number(content, "longest_target")
             target, sight = from_json(content["target"]), Sight.restore(content["sight"])
@@ -109,7 +124,10 @@ class Captions:
         return [shown(self.store, example) for example in examples]
 
     def learned(self, data: Corpus, indices: Sequence[int]) -> list[Encoded]:
-        """Return training captions of one image, which is made or decoded once for all of them."""
+        """Return training captions of one image.
+
+        The image is made or decoded once for all of them.
+        """
         first = data.example("train", indices[0])
         texts = [data.text("train", index) for index in indices]
         return [Encoded(first.image, ids, first.name) for ids in self.target.encode_batch(texts)]
@@ -119,7 +137,10 @@ class Captions:
         return len(self.target.encode(data.text("train", index))) <= int(self.options.max_length)
 
     def collate(self, samples: Sequence[Encoded], step: int | None = None) -> Batch:
-        """Return a batch, with every image once. A training step mirrors and shifts images at random."""
+        """Return a batch, with every image once.
+
+        A training step mirrors and shifts images at random.
+        """
         options = self.options
         changes = {} if step is None else {"step": step, "mirrored": options.flip, "shifted": options.shift}
         source = seen_together(samples, self.store, options.seed, **changes)
@@ -155,7 +176,10 @@ class Captions:
         return Example(image._replace(name=f"{name}.png"), name, example.caption, file)
 
     def read(self, line: str, number: int) -> Shown:
-        """Read the image file of a path, scaled to the size of the training images, or find its features."""
+        """Read the image file of a path, or find its features.
+
+        An image is scaled to the size of the training images.
+        """
         if self.sight.shape is not None:
             return Shown(line, image_of(line, self.sight.shape[0], self.sight.size).image, number=number)
         assert self.store is not None
@@ -163,7 +187,7 @@ class Captions:
 
     @property
     def parts(self) -> dict[str, tuple[object, str]]:
-        """Words and sizes, which members of an ensemble share."""
+        """Words and sizes, equal for all members of an ensemble."""
         return {
             "the words": (self.target.to_json(), f"others, {len(self.target)} of them"),
             "what is seen": (self.sight, f"{self.sight.shape or self.sight.dim}"),

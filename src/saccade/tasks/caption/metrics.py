@@ -1,4 +1,4 @@
-"""Metrics of captions: overlaps with their references, and exact matches with scenes."""
+"""Metrics of captions: overlaps with references, and exact matches with scenes."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,9 @@ def headline(data: str) -> str:
 def measured(
     outputs: Sequence[str], references: References, groups: Sequence[str], scenes: Sequence[Scene] | None = None
 ) -> tuple[dict[str, Metric], dict[str, dict[str, float]]]:
-    """Return all metrics of captions, and the headline metric by group, if there are groups.
+    """Return all metrics of captions, and the headline metric by group.
+
+    Metrics by group need groups.
 
     Args:
         outputs: of the model, each word after its own words.
@@ -54,7 +56,9 @@ def measured(
 def baseline(
     train: Sequence[str], references: Sequence[Sequence[str]], scenes: Sequence[Scene] | None = None
 ) -> Baseline:
-    """Measure the most frequent training caption on images with references, and scenes if they are known.
+    """Measure the most frequent training caption as a baseline.
+
+    It is measured on images with references, and on scenes if there are any.
 
     Example:
         >>> baseline(["a dog", "a cat", "a dog"], [["a dog runs"]]).about

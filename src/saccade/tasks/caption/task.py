@@ -40,7 +40,10 @@ class Describes(Generates):
     request, look = Request, LookRequest
 
     def measure(self, model: nn.Module, blocks: Iterable[Block], size: int) -> Evaluation:
-        """Return overlaps with the references, or exact matches of scenes and whether attention points at things."""
+        """Return overlaps with the references, or exact matches of scenes.
+
+        For scenes, the accuracy of attention is measured too.
+        """
         texts, references, groups, words, seconds = list[str](), list[Sequence[str]](), list[str](), 0, 0.0
         scenes, images, drawn = list[Any](), list[Shown](), list[Sequence[Output]]()
         for block in blocks:
@@ -99,7 +102,10 @@ def _ratio(texts: Sequence[str], references: Sequence[Sequence[str]]) -> float:
 
 
 def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
-    """Recipe of images that are not built in, whose penalty is of soft attention alone."""
+    """Recipe for images of the user.
+
+    The penalty is for soft attention only.
+    """
     usual = suited(task, model, given, objects)
     if given.get("read", "soft") == "soft":
         return usual
@@ -107,7 +113,7 @@ def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> S
 
 
 def _joined(job: Job, model: nn.Module, others: Sequence[Any]) -> Captions:
-    """Codec of an ensemble, whose members see the same cells."""
+    """Codec of an ensemble. All its members have the same cells."""
     for other in others:
         cells = [grid(member, job.codec.blank) for member in (model, other.model)]
         if cells[0] != cells[1]:

@@ -48,7 +48,10 @@ class Regression(Answered):
     pictures: "_Pictures | None" = None
 
     def lines(self) -> list[str]:
-        """Return mean, lower and upper end, separated by tabs. The line is blank if there is no answer."""
+        """Return mean, lower and upper end, separated by tabs.
+
+        The line is blank if there is no answer.
+        """
         return ["\t".join(map(spelled, (self.mean, self.lower, self.upper))) if self.mean else ""]
 
     def to_json(self) -> dict[str, Any]:
@@ -147,7 +150,10 @@ class _Pictures:
     def _bars(
         self, made: Regression, numbers: Sequence[float], target: int, path: Path, title: str, json: bool
     ) -> list[Path]:
-        """Bars of the known points or elements with the largest weights, or of the gradient without attention."""
+        """Draw bars of the known points or elements with the largest weights.
+
+        Without attention, draw bars of the gradient.
+        """
         weights, label = self._of_points(made), "weight"
         if weights is not None:
             order = weights.argsort(descending=True)[:_BARS]
@@ -172,7 +178,10 @@ class _Pictures:
         return look.dots(shown, series, path, label=label, title=title, note=note, bars=True, json=json)
 
     def _of_points(self, made: Regression) -> Tensor | None:
-        """Mean weight of each known point over heads, None if the model attends to no known points."""
+        """Mean weight of each known point over heads.
+
+        It is None if the model attends to no known points.
+        """
         keeps = self.columns.features and getattr(self.model, "keeps", False)
         return made.weights.mean(0) if keeps and made.weights is not None else None
 
@@ -183,7 +192,9 @@ class _Pictures:
 
 
 def _shown(number: float, digits: int) -> str:
-    """Return a number with some digits, and a whole number, such as a date, with all of them.
+    """Return a number with some digits, and an integer with all of them.
+
+    A date is an example of such an integer.
 
     >>> _shown(20200510.0, 3), _shown(0.12345, 3)
     ('20200510', '0.123')
@@ -192,7 +203,10 @@ def _shown(number: float, digits: int) -> str:
 
 
 def _with_slopes(model: Any, points: Padded, target: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Mean and deviation of a target, `(rows,)`, and the gradient of the mean, `(rows, numbers)`."""
+    """Mean and deviation of a target, and the gradient of the mean.
+
+    Mean and deviation are `(rows,)`, the gradient is `(rows, numbers)`.
+    """
     device = next(model.parameters()).device
     with torch.inference_mode(mode=False), torch.enable_grad():  # answers are computed without gradients
         values = points.values.clone().to(device).requires_grad_()

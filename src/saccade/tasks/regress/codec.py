@@ -27,16 +27,19 @@ from saccade.train.task import Example
 __all__ = ["ENDLESS", "LEARNED", "POINTS", "Batch", "Columns", "Sample", "kept_points", "pad", "sampler"]
 
 POINTS = 1000
-"""Largest number of training points that a model keeps and that a curve is drawn with."""
+"""Largest number of training points in a model's memory and in a curve."""
 
 ENDLESS, LEARNED = 2_000, 50_000
-"""Training examples that scales and baselines are learned from: of endless data, and of other data."""
+"""Training examples for scales and baselines: of endless data, and of other data."""
 
 _FILE = "columns.json"
 
 
 class Sample(NamedTuple):
-    """Numbers of an example, its answers, and its index among the points that a model keeps, -1 if it is none."""
+    """Numbers of an example, its answers, and its index among the model's points.
+
+    The index is -1 for an example that is none of these points.
+    """
 
     numbers: tuple[float, ...]
     answers: tuple[float, ...]
@@ -46,7 +49,10 @@ class Sample(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Numbers, answers `(batch, outputs)`, float64, and indices among known points `(batch,)`."""
+    """Numbers, answers and indices among known points.
+
+    Answers are `(batch, outputs)`, float64. Indices are `(batch,)`.
+    """
 
     points: Padded
     answers: Tensor
@@ -157,7 +163,7 @@ class Columns:
 
     @property
     def parts(self) -> Mapping[str, tuple[object, str]]:
-        """Names of the columns, which members of an ensemble share."""
+        """Names of the columns, equal for all members of an ensemble."""
         return {
             "the features": (self.features, f"{', '.join(self.features) or 'sets':.80}"),
             "the targets": (self.targets, f"{', '.join(self.targets):.80}"),
@@ -165,7 +171,10 @@ class Columns:
 
 
 def sampler(job: Job) -> Sampler[Sample]:
-    """Return batches whose samples have their indices among known points, so that no point predicts itself."""
+    """Return batches with indices of samples among known points.
+
+    The model excludes these indices, so no point predicts itself.
+    """
     data, settings, size = job.data, job.settings, job.data.size("train")
     trained = size is not None and not (isinstance(data, AsTraining) and data.split != "train")
     places = {index: place for place, index in enumerate(kept_points(size))} if trained else {}
@@ -209,7 +218,10 @@ def _scales(columns: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def _constant(columns: Tensor, names: Sequence[str], option: str, which: str) -> str:
-    """Return a note of constant columns, "" if there are none. Reject constant targets, and only constant features."""
+    """Return a note of constant columns, "" if there are none.
+
+    Reject constant targets, and features if all are constant.
+    """
     differ = (columns != columns[0]).any(0).tolist()
     constant = [name for name, differs in zip(names, differ, strict=True) if not differs]
     if constant and (option == "target" or len(constant) == len(names)):

@@ -1,4 +1,4 @@
-"""Inputs of predictions: numbers from a line of text, and lines from Python objects."""
+"""Inputs of predictions: numbers from lines, and lines from Python objects."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -60,8 +60,8 @@ def lines_of(inputs: Any, features: Sequence[str]) -> Iterator[str]:
     """Return Python objects as lines.
 
     Args:
-        inputs: a text or several; rows of numbers, such as an array `(rows, features)`, or numbers if there is one
-            feature; or rows that are mappings. Other columns are ignored.
+        inputs: a text or several, rows of numbers, or rows that are mappings. Rows of numbers are for example an array
+            `(rows, features)`, or numbers if there is one feature. Other columns are ignored.
         features: names of the features, () for sets.
 
     Raises:

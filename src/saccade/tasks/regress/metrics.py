@@ -34,7 +34,7 @@ def measured(
     .. math::
         R^2 = \frac{1}{m} \sum_k 1 - \frac{\sum_i (y_{ik} - \hat y_{ik})^2}{\sum_i (y_{ik} - \bar y_k)^2}
 
-    is the mean over m targets. The mean of a target is that of these rows; if they are all equal, the sum below is
+    is the mean over m targets. The mean of a target is that of these rows. If they are all equal, the sum below is
     their number times the variance in training. A group's sum below is that of all rows, scaled to the group's size, so
     that the mean over all rows of their groups' R² is the whole.
 
@@ -87,7 +87,7 @@ def interval(mean: Tensor, deviation: Tensor, coverage: float) -> tuple[Tensor, 
 
 
 def baselines(train: Sequence[Example], rows: Sequence[Example], std: Tensor, *, sets: bool) -> dict[str, Baseline]:
-    """Measure the mean of training and the linear function with the least squared error.
+    """Measure the mean of training and the linear least-squares function.
 
     Args:
         train: examples that both are learned from.
@@ -123,7 +123,7 @@ def baselines(train: Sequence[Example], rows: Sequence[Example], std: Tensor, *,
 
 
 class Ensemble(nn.Module):
-    r"""Mean of the answers of several models, with the standard deviation of the mixture of their distributions.
+    r"""Mean and standard deviation of the mixture of several models.
 
     .. math:: \mu = \frac{1}{n} \sum_k \mu_k, \qquad \sigma^2 = \frac{1}{n} \sum_k (\sigma_k^2 + \mu_k^2) - \mu^2
 
@@ -156,7 +156,10 @@ class Ensemble(nn.Module):
         return Predicted(means.mean(0), variance.sqrt())
 
     def weights(self, points: Padded) -> Tensor | None:
-        """Return the heads of all members. None if not all attend to points, or not all to elements."""
+        """Return the heads of all members.
+
+        The result is None unless all attend to points, or all to elements.
+        """
         members: Sequence[Any] = list(self.members)
         weights = [member.weights(points) for member in members]
         kinds = {(member.keeps, None if w is None else w.shape[-1]) for member, w in zip(members, weights, strict=True)}

@@ -86,7 +86,10 @@ class Regresses(Predictor):
     ensemble = Ensemble
 
     def loss(self, model: Any, batch: Batch) -> Loss:
-        """Return the error of standardized answers, with each known point predicted by all others."""
+        """Return the error of standardized answers.
+
+        Each known point is predicted by all others.
+        """
         total = model.loss(batch.points, batch.answers, batch.places, self.codec.options.loss)
         return Loss(total, len(batch.answers))
 

@@ -1,4 +1,7 @@
-"""Baselines of translation: the source itself, and the target of a training source of like length."""
+"""Baselines of translation: the source, and the target of a training source.
+
+This training source is nearest in length.
+"""
 
 import time
 from bisect import bisect_left
@@ -42,7 +45,7 @@ def baselines(
 
 
 def by_length(train: Sequence[Pair], sources: Sequence[str], unit: str) -> list[str]:
-    """Return the target of the training pair whose source is nearest in length, for each source.
+    """Return the target of the training source nearest in length, for each source.
 
     Args:
         train: training pairs, one at least. Of equal lengths the first pair counts.

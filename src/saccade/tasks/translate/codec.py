@@ -44,7 +44,7 @@ class Encoded(NamedTuple):
 
     @property
     def order(self) -> tuple[int, int]:
-        """Key by which pairs are sorted."""
+        """Key for sorting pairs."""
         return self.size, len(self.source)
 
 
@@ -99,7 +99,7 @@ class Pairs:
 
     @property
     def most(self) -> int:
-        """Number of tokens of a source that are translated, four times those of training."""
+        """Largest number of tokens of a source, four times the limit in training."""
         return 4 * int(self.options.max_length)
 
     @property
@@ -109,7 +109,7 @@ class Pairs:
 
     @classmethod
     def fit(cls, data: Corpus, options: Any) -> tuple[Self, Iterable[str]]:
-        """Learn from the training split, or from a sample that is spread over it.
+        """Learn from the training split, or from a sample spread over it.
 
         Raises:
             ArgumentError: if every pair is too long.
@@ -157,7 +157,10 @@ class Pairs:
         return 1 + len(sample.ids) if sample.text.strip() else 0
 
     def limits(self, sizes: Tensor) -> Tensor:
-        """Return the most tokens of each output, in proportion to its source, up to twice the longest target."""
+        """Return the largest number of tokens of each output.
+
+        It is in proportion to the source, up to twice the longest target.
+        """
         return (3 * sizes + 10).clamp(max=2 * self.longest)
 
     def width(self, sample: Source) -> int:
@@ -188,7 +191,7 @@ class Pairs:
 
     @property
     def parts(self) -> dict[str, tuple[object, str]]:
-        """Tokenizers, which members of an ensemble share."""
+        """Tokenizers, equal for all members of an ensemble."""
         sides = {f"the {side} tokenizer": getattr(self, side) for side in _SIDES}
         return {name: (side.to_json(), f"another, of {len(side)} tokens") for name, side in sides.items()}
 
@@ -200,7 +203,7 @@ def encode(pairs: Sequence[Pair], source: Tokenizer, target: Tokenizer) -> list[
 
 
 def encode_fitting(pairs: Sequence[Pair], source: Tokenizer, target: Tokenizer, longest: int) -> list[Encoded]:
-    """Return the token ids of the pairs of which both sides have at most `longest` tokens.
+    """Return the token ids of pairs with at most `longest` tokens on each side.
 
     A side of more than 64 characters a token counts as longer, and is not tokenized.
     """
@@ -209,7 +212,7 @@ def encode_fitting(pairs: Sequence[Pair], source: Tokenizer, target: Tokenizer, 
 
 
 def encode_sources(texts: Sequence[str], tokenizer: Tokenizer, most: int, first: int = 1) -> list[Source]:
-    """Return the tokens of texts without space around them, cut to what a model takes.
+    """Return the tokens of texts, stripped and cut to the limit of a model.
 
     Args:
         texts: the texts.

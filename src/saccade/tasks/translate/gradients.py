@@ -1,4 +1,7 @@
-"""Influence of source tokens on a translation, with or without attention: gradients and the Jacobian."""
+"""Influence of source tokens on a translation: gradients and the Jacobian.
+
+It needs no attention.
+"""
 
 from typing import Any
 

@@ -104,7 +104,9 @@ def bleu(
 
 
 def chrf(outputs: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
-    """Return the chrF of a corpus, 0 to 100, the F-score of sequences of up to six characters.
+    """Return the chrF of a corpus, 0 to 100.
+
+    It is the F-score of sequences of up to six characters.
 
     Args:
         outputs: of the model, as plain text.
@@ -143,7 +145,9 @@ def length_groups(sources: Sequence[str], unit: str = "words", width: int = 10) 
 
 
 def length(text: str, unit: str) -> int:
-    """Return the number of words or characters in the first 65,536 characters of a text.
+    """Return the number of words or characters of a text.
+
+    Only its first 65,536 characters count.
 
     >>> length(" ein Wort ", "words"), length(" ein Wort ", "characters")
     (2, 8)
@@ -153,7 +157,9 @@ def length(text: str, unit: str) -> int:
 
 
 def length_unit(language: str | None) -> str:
-    """Return the unit of lengths of texts, characters for languages without spaces between words.
+    """Return the unit of lengths of texts.
+
+    It is "characters" for languages without spaces between words.
 
     >>> length_unit("de"), length_unit("zh_CN"), length_unit("tok.jpn_Jpan"), length_unit(None)
     ('words', 'characters', 'characters', 'words')

@@ -28,13 +28,16 @@ _BY_SIZE: dict[str, dict[str, Any]] = {
 }
 _BELOW = {"hundreds": 1000, "thousands": 4000, "ten-thousands": 15_000}  # halfway between sizes of the trials
 _CALLED = {"files": "tens of thousands", "ten-thousands": "some ten thousand"}
-_LOOKED_AT = 1000  # pairs, spread over the corpus, whose lengths are read
+_LOOKED_AT = 1000  # pairs, spread over the corpus, in the sample of lengths
 _LONG = 1000  # words: no median is longer, and no more is counted
-_WORDS = 12  # in the median pair of Multi30k, on which the recipes were found
+_WORDS = 12  # in the median pair of Multi30k, the data of the trials for the recipes
 
 
 def read(corpus: Corpus) -> tuple[int, float]:
-    """Return the number of training pairs, and the words of the longer side of the median pair."""
+    """Return the number of training pairs and their median number of words.
+
+    The words of a pair are those of its longer side.
+    """
     pairs = training_sample(corpus, _LOOKED_AT, _LOOKED_AT)
     words = median(max(len(front(text, _LONG).split()) for text in (pair.source, pair.target)) for pair in pairs)
     return corpus.size("train") or len(pairs), words
@@ -63,9 +66,9 @@ def suited(count: int, words: float, recipes: Mapping[str, Mapping[str, Any]]) -
 
 
 def smaller(count: int, words: float, recipes: Mapping[str, Mapping[str, Any]]) -> list[tuple[dict[str, Any], str]]:
-    """Return recipes with smaller models and batches, the largest first, for a small budget.
+    """Return recipes with smaller models and batches for a small budget.
 
-    Their schedules are as long as that of the suited recipe.
+    The largest is first. Their schedules are as long as that of the suited recipe.
 
     Args:
         count, words, recipes: as for `suited`.

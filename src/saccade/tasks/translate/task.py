@@ -57,7 +57,10 @@ class Translates(Generates):
         return Evaluation(*results, len(pairs), tokens, seconds, ratio)
 
     def baselines(self, data: Corpus, split: str) -> dict[str, Baseline]:
-        """Measure copies of the sources, and the targets of training sources that are as long."""
+        """Measure the baselines: copies of the sources, and targets by length.
+
+        The targets are those of training sources of like length.
+        """
         pairs, options = [data.example(split, index) for index in take(data, split, None)], self.codec.options
         references = [pair.target for pair in pairs]
 
@@ -68,7 +71,7 @@ class Translates(Generates):
         return baselines(learned, [pair.source for pair in pairs], scored, name, options.source)
 
     def check_request(self, model: nn.Module, request: Request) -> None:
-        """Reject options that need attention or unknown tokens for a model or tokenizer without."""
+        """Reject options without the attention or unknown tokens that they need."""
         options = self.codec.options
         if request.replace_unknown and not self.codec.target.unknowns:
             got = f"--tokenizer {options.tokenizer}, whose tokens can write any text"
@@ -88,7 +91,7 @@ class Translates(Generates):
         return request.attends
 
     def rank(self, sample: Source, outputs: Sequence[Output], request: Request) -> Sequence[Output]:
-        """Rank outputs by coverage, and replace their unknown tokens, if a request says so."""
+        """Rank outputs by coverage, and replace unknown tokens on request."""
         ranked = super().rank(sample, outputs, request)
         return [replaced(output, sample, self.codec) for output in ranked] if request.replace_unknown else ranked
 
@@ -118,7 +121,7 @@ def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> S
 
 
 def _sampler(job: Job) -> Sampler[Encoded]:
-    """Training batches of about as many tokens, without pairs that are too long."""
+    """Training batches of like numbers of tokens, without too long pairs."""
     codec, data, options = job.codec, job.data, job.settings
 
     def encoded(indices: Sequence[int]) -> list[Encoded]:
@@ -133,7 +136,10 @@ def _sampler(job: Job) -> Sampler[Encoded]:
 
 
 def _joined(job: Job, model: nn.Module, others: Sequence[Any]) -> Pairs:
-    """Codec of an ensemble, whose texts are as long as every member takes them."""
+    """Codec of an ensemble.
+
+    Its limit of tokens is the smallest of its members.
+    """
     options = shortest_texts(job, model, others).options
     return replace(shortest(job, model, others), options=options)  # type: ignore[no-any-return]
 
@@ -166,4 +172,7 @@ TRANSLATE = Task(
     joined=_joined,
     at_once=1 << 30,
 )
-"""The task, see docs/translate.md. Batches of like lengths are made of all sources of a split."""
+"""The task of docs/translate.md.
+
+Batches of like lengths are made of all sources of a split.
+"""

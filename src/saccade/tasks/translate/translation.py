@@ -70,7 +70,10 @@ class Translation(Written):
 
 
 def replaced(output: Output, source: Source, codec: Pairs) -> Output:
-    """Return an output with source tokens in the place of unknown ones, each the one with the largest weight."""
+    """Return an output with source tokens in place of unknown ones.
+
+    Each is the source token with the largest weight.
+    """
     if UNKNOWN not in output.ids or output.weights is None:
         return output
     sources = source.pieces(codec.source)
@@ -84,7 +87,10 @@ def replaced(output: Output, source: Source, codec: Pairs) -> Output:
 
 
 def described(model: Any, answer: Translation, codec: Pairs, form: Form, by: By | None) -> Translation:
-    """Return an answer with tokens and experts, and in a picture of a model that does not attend with gradients."""
+    """Return an answer with tokens and experts.
+
+    A picture of a model without attention has gradients.
+    """
     outputs = [replace(output, tokens=_without_space(*output.tokens)) for output in answer.outputs]
     gradients, pair = None, Encoded(answer.source.ids, outputs[0].ids)
     if form == "pictures" and by == "jacobian":

@@ -1,10 +1,10 @@
-"""Agreement of an answer with those of several people."""
+"""Agreement of an answer with the answers of several people."""
 
 from collections.abc import Sequence
 
 __all__ = ["agreement"]
 
-_ENOUGH = 3  # people of all but one whose answer is right
+_ENOUGH = 3  # annotators with the same answer, for an accuracy of 1
 
 
 def agreement(answer: str, answers: Sequence[str]) -> float:
@@ -13,12 +13,12 @@ def agreement(answer: str, answers: Sequence[str]) -> float:
     .. math::
         \frac{1}{K} \sum_{k=1}^{K} \min\Big(\tfrac{1}{3} \textstyle\sum_{j \ne k} [a_j = a],\ 1\Big)
 
-    for the answers of K people, each left out once, as people are measured too. With fewer than four people, any of
-    their answers has an accuracy of 1.
+    for the answers of K people, each left out once, because people are measured too. With fewer than four people, any
+    of their answers has an accuracy of 1.
 
     Args:
         answer: a.
-        answers: those that people gave.
+        answers: the K answers.
 
     Source:
         Antol et al. 2015, section 3 (https://arxiv.org/abs/1505.00468), averaged over all sets of nine as

@@ -13,7 +13,7 @@ from saccade.tasks.image.pictures import Gallery, Illustrated
 
 __all__ = ["COLUMNS", "Questions", "kind_of"]
 
-_KINDS = 12  # of questions by their first words; all others are one more
+_KINDS = 12  # groups of questions by first words; all other questions are one more group
 
 
 class Questions(Illustrated[Posed]):

@@ -20,7 +20,7 @@ _MORE = 4  # questions about each training scene
 
 @dataclass(frozen=True)
 class Scenes(generated.Scenes[Asked]):
-    """Rendered scenes of coloured shapes, with questions about existence, colour, counting and relation.
+    """Rendered scenes of coloured shapes, with questions about them.
 
     Questions are about presence, colour, number and relations. All answers to a kind of question are equally likely, so
     a question without its image has no clue. The further questions about a training scene have the frequencies of
@@ -42,7 +42,7 @@ class Scenes(generated.Scenes[Asked]):
 
     least: int = 4
     most: int = 6
-    fewest = 4  # so that all kinds of questions can be asked
+    fewest = 4  # enough for all kinds of questions
     several = 1 + _MORE
 
     def describe(self, split: str, number: int) -> Described:

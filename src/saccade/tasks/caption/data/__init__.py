@@ -1,4 +1,4 @@
-"""Data of image captioning: built-in scenes, published collections, tables and Python objects."""
+"""Data of image captioning: scenes, collections, tables and Python objects."""
 
 from typing import Any
 
@@ -35,8 +35,8 @@ def open_corpus(
     """Open images with captions.
 
     Args:
-        data: a key of `BUILTIN`; the path of a folder or a file of Flickr8k, Flickr30k, COCO or Karpathy; of tables of
-            images and captions; or "objects".
+        data: a key of `BUILTIN`, the path of a folder or a file, or "objects". A path has Flickr8k, Flickr30k, COCO or
+            Karpathy's captions, or tables of images and captions.
         size: pixels of height and width to which images are scaled; None: 96.
         objects: rows of an image and its captions, if data are Python objects.
         names: the names of splits.

@@ -18,7 +18,9 @@ Text: TypeAlias = tuple[str, tuple[str, ...]]
 
 
 class Captions(Illustrated[Text]):
-    """Images with captions: an example is a caption in training, and an image with all its captions elsewhere.
+    """Images with captions.
+
+    An example is a caption in training, and an image with all its captions in the other splits.
 
     Args:
         rows: of an `image` and its `caption`, a tuple.
@@ -64,7 +66,10 @@ class Captions(Illustrated[Text]):
 
 
 def captions(cell: Any) -> tuple[str, ...]:
-    """Return the captions of a cell: one text, a list of texts, or COCO's as `datasets` has them."""
+    """Return the captions of a cell: a text, a list of texts, or COCO's.
+
+    The format of COCO's captions is that of `datasets`.
+    """
     if isinstance(cell, Mapping):
         cell = cell.get("raw")
     texts = [cell] if isinstance(cell, str) else cell

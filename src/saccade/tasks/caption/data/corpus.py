@@ -28,7 +28,7 @@ class Captioned(NamedTuple):
     group: str
     """Group of its metrics, "" if none."""
     scene: Any = None
-    """The `saccade.tasks.image.scenes.scene.Scene` of the image, if it is known."""
+    """The `saccade.tasks.image.scenes.scene.Scene` of the image, or None."""
     name: str = ""
     """Name of the image in messages and in a store of features."""
 
@@ -40,10 +40,10 @@ class Corpus(Dataset[Captioned], Protocol):
     """
 
     def text(self, split: str, index: int) -> str:
-        """Return the caption of an example, without a look at its image."""
+        """Return the caption of an example, without reading its image."""
 
     def references(self, split: str, index: int) -> tuple[str, ...]:
-        """Return all captions of an example's image, without a look at it."""
+        """Return all captions of an example's image, without reading the image."""
 
     def images(self, split: str) -> int | None:
         """Return the number of images of a split, None if they are endless."""

@@ -21,7 +21,7 @@ HELD_OUT = 1000  # examples of validation, and of test
 
 @dataclass(frozen=True)
 class Scenes(generated.Scenes[Captioned]):
-    """Scenes of coloured shapes, with all sentences that name every thing and each relation.
+    """Scenes of coloured shapes, with sentences for every thing and each relation.
 
     The group of an example is the number of things of its scene. A training scene has four indices. One of fewer
     sentences has them again.
@@ -65,7 +65,7 @@ class Scenes(generated.Scenes[Captioned]):
         return HELD_OUT
 
     def about(self, split: str, image: int) -> Sequence[int]:
-        """Return the indices of a scene's sentences, which all differ."""
+        """Return the indices of a scene's sentences, without duplicates."""
         indices = super().about(split, image)
         return indices[: len(self.references(split, indices[0]))]
 

@@ -36,7 +36,9 @@ _HOLDS = "train.csv (.tsv, .jsonl, .parquet, .npy, .npz), perhaps with validatio
 def open_numbers(
     data: str, objects: Any = None, names: SplitNames | None = None, choice: Choice | None = None
 ) -> Numbers:
-    """Open numbers: built-in ones, a table, arrays, a folder of such, data of scikit-learn, or Python objects.
+    """Open numbers: built in, a table, arrays, scikit-learn's or Python objects.
+
+    A folder may have tables or arrays.
 
     Args:
         data: a key of `BUILTIN`, a path, "sklearn:" and a name, or "objects".

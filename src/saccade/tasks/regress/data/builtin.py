@@ -1,7 +1,7 @@
-"""Built-in numbers: a sine with constant or growing noise, and sets with their largest element.
+"""Built-in numbers: a noisy sine, and sets with their largest element.
 
-An example is a function of its split and index. Examples are drawn in blocks, because a generator for each one would
-take longer than a step of a small model.
+The noise is constant or growing. An example is a function of its split and index. Examples are drawn in blocks, because
+a generator for each one would take longer than a step of a small model.
 """
 
 import math
@@ -63,7 +63,9 @@ class Sine(Generated[Example]):
 
 
 class Maximum(Generated[Example]):
-    """Sets of 1 to 10 numbers from 0 to 100, and their largest: endless training, 2,000 for each other split.
+    """Sets of 1 to 10 numbers from 0 to 100, and their largest.
+
+    Training is endless. Each other split has 2,000 sets.
 
     Source:
         Lee et al. 2019, "Set Transformer", section 5.1 (https://arxiv.org/abs/1810.00825).

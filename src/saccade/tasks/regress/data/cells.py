@@ -1,4 +1,4 @@
-"""Cells of tables as numbers, and errors that say how to mend a cell."""
+"""Cells of tables as numbers, and errors with the way to correct a cell."""
 
 import math
 import re
@@ -42,7 +42,7 @@ def flat(value: Any, way_out: str = "") -> list[float]:
 
 
 def exact(numbers: Sequence[float]) -> str:
-    """Return numbers as text from which the same numbers are read.
+    """Return numbers as text, exact when it is read again.
 
     >>> exact((0.5, 2.0, 1e300))
     '0.5,2,1e+300'

@@ -1,4 +1,7 @@
-"""Rows of numbers: their columns by name, features and targets, and groups that are measured by themselves."""
+"""Rows of numbers: columns by name, features and targets, and groups.
+
+Groups have metrics of their own.
+"""
 
 import difflib
 from bisect import bisect_right
@@ -26,7 +29,9 @@ _WAY_OUT = "; correct it, leave the row out, or name other columns by --features
 
 
 class Example(NamedTuple):
-    """Features or elements of a set, targets, and the group that the example is measured in, "" if none.
+    """Features or elements of a set, targets, and the group for metrics.
+
+    The group is "" if there is none.
 
     >>> Example((0.5,), (0.48,), "").answers
     (0.48,)
@@ -65,12 +70,15 @@ class Choice(NamedTuple):
 
     @property
     def divided(self) -> bool:
-        """Whether a column `split` divides the rows. It does unless it is a feature or a target."""
+        """Whether a column `split` divides the rows.
+
+        It does unless it is a feature or a target.
+        """
         return SPLIT not in (*_names(self.target), *_names(self.features))
 
 
 class ChoiceError(SaccadeError):
-    """An option that chooses a column which the data lack."""
+    """Error of an option for a column that the data lack."""
 
 
 class NumberTable(Examples[Example]):
@@ -118,7 +126,7 @@ def ranges(edges: Sequence[float]) -> list[str]:
 
 
 class Reader:
-    """Reader of rows that have the columns of the first row.
+    """Reader of rows with the columns of the first row.
 
     A row is a mapping, a pair of features and targets, or features with the target behind them.
 

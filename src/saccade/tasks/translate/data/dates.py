@@ -1,4 +1,4 @@
-"""Built-in data: a date as one of twenty languages writes it, and the same date in ISO 8601.
+"""Built-in data: a date in one of twenty languages, and in ISO 8601.
 
     mercredi 18 juin 2025     ->  2025-06-18
     2019年2月15日              ->  2019-02-15
@@ -57,9 +57,10 @@ HELD_OUT = 2000  # examples of validation, and of test: 100 a language
 
 
 class Dates(Generated[Pair]):
-    """Dates in twenty languages, about 90% of 1900-2099 to train on, 5% to validate and 5% to test.
+    """Dates in twenty languages.
 
-    Training is endless. Validation and test hold 2,000 examples of as many dates, with languages and forms in balance.
+    About 90% of the days of 1900-2099 are for training, 5% for validation and 5% for test. Training is endless.
+    Validation and test hold 2,000 examples of as many dates, with languages and forms in balance.
 
     Example:
         >>> dates = Dates()
@@ -115,12 +116,18 @@ _PARTS: dict[str, Callable[[datetime.date], datetime.date]] = {
     "E": lambda date: datetime.date.fromordinal(1 + date.weekday()),  # ordinal 1 is a Monday
 }
 _PARTS |= {"L": _PARTS["M"], "c": _PARTS["E"]}
-"""The first date with the same year, month, day of the month or weekday, for each letter of a pattern."""
+"""The first date with the same part, for each letter of a pattern.
+
+A part is the year, the month, the day of the month or the weekday.
+"""
 
 
 @cache
 def _pattern(locale: str, form: str) -> tuple[str, tuple[str, ...]]:
-    """A form of a language as a format such as `%(d)s. %(MMMM)s %(y)s`, and the names of its fields."""
+    """Return a form of a language as a format, and the names of its fields.
+
+    A format is for example `%(d)s. %(MMMM)s %(y)s`.
+    """
     try:
         from babel.dates import get_date_format
     except ImportError as error:
@@ -132,7 +139,10 @@ def _pattern(locale: str, form: str) -> tuple[str, tuple[str, ...]]:
 
 @cache
 def _field(locale: str, name: str, date: datetime.date) -> str:
-    """A field of a date, such as "MMMM". A run reads 30,000 dates before its first step."""
+    """Return a field of a date, such as "MMMM".
+
+    A run reads 30,000 dates before its first step.
+    """
     from babel.dates import DateTimeFormat
 
     return DateTimeFormat(date, _language(locale))[name]
@@ -140,7 +150,7 @@ def _field(locale: str, name: str, date: datetime.date) -> str:
 
 @cache
 def _language(locale: str) -> Any:
-    """Babel's Locale, which takes longer to parse than a field to write."""
+    """Return Babel's Locale. Parsing one takes longer than writing a field."""
     from babel import Locale
 
     return Locale.parse(locale)

@@ -1,8 +1,8 @@
-"""Built-in data with long sources: one to three dates in a row, each in another language.
+"""Built-in data with long sources: one to three dates in different languages.
 
     2019年2月15日; mercredi 18 juin 2025  ->  2019-02-15 2025-06-18
 
-Unlike a single date, a longer source says more here. A model without attention has to hold that in one vector.
+Here a longer source has more information. A model without attention has to encode all of it in one vector.
 """
 
 from saccade.data.generated import Generated
@@ -18,7 +18,9 @@ _BLOCK = 60  # held-out dates in which every language and form comes once
 
 
 class SeveralDates(Generated[Pair]):
-    """Rows of one to three of `Dates`, split as there. The group of a pair is the number of its dates.
+    """Rows of one to three of `Dates`, with the same splits.
+
+    The group of a pair is the number of its dates.
 
     Example:
         >>> [SeveralDates().example("test", index).target.count(" ") for index in (0, 120)]

@@ -1,4 +1,6 @@
-"""Built-in data of parsing: sentences of a small English grammar, and their trees as a row of brackets.
+"""Built-in data of parsing: sentences of a small grammar, and their trees.
+
+The sentences are English. A tree is a row of brackets.
 
     the cat that sees John sleeps .
     ->  (S (NP (NP DT NN )NP (SBAR (WHNP WDT )WHNP (S (VP VBZ (NP NNP )NP )VP )S )SBAR )NP (VP VBZ )VP . )S
@@ -86,7 +88,7 @@ _PARTS = 10  # of all sentences, one for validation and one for test
 
 
 class Trees(Generated[Pair]):
-    """Sentences and their trees, four fifths to train on, a tenth to validate and a tenth to test.
+    """Sentences and trees: 80% for training, 10% for validation and 10% for test.
 
     Training is endless. Validation and test hold 1,000 different sentences each, as the grammar draws them: most are
     short. The group of a pair is the number of its words, punctuation included.
@@ -134,7 +136,10 @@ def draw(random: Random, symbol: str = "S", deepest: int = _DEEPEST) -> tuple[li
 
 @cache
 def _ways(symbol: str, deepest: int) -> tuple[Sequence[int], Sequence[Sequence[str]]]:
-    """Ways to write a symbol without deeper tags, or else the first way, and the sums of their frequencies."""
+    """Ways to write a symbol without deeper tags, with cumulative frequencies.
+
+    If there is none, this is the first way.
+    """
     ways = [(often, way.split(" ")) for often, way in GRAMMAR[symbol]]
     short = [(often, way) for often, way in ways if max(map(_depth, way)) < deepest] or ways[:1]
     return list(accumulate(often for often, _ in short)), [way for _, way in short]
@@ -142,7 +147,10 @@ def _ways(symbol: str, deepest: int) -> tuple[Sequence[int], Sequence[Sequence[s
 
 @cache
 def _depth(symbol: str) -> int:
-    """Symbols from one to its deepest tag if each is written in the first way, which never recurs."""
+    """Depth of a symbol down to its deepest tag, each written in the first way.
+
+    The first way never recurs.
+    """
     return 0 if symbol in WORDS else 1 + max(map(_depth, GRAMMAR[symbol][0][1].split(" ")))
 
 
@@ -157,7 +165,7 @@ def _drawn(split: str, index: int) -> Iterator[tuple[str, str]]:
 
 @cache
 def _held_out(split: str) -> Sequence[tuple[str, str]]:
-    """The first different sentences that are drawn for a split."""
+    """Return the first different sentences of a held-out split."""
     trees, drawn = dict[str, str](), _drawn(split, 0)
     while len(trees) < HELD_OUT:
         trees.setdefault(*next(drawn))
