@@ -66,7 +66,7 @@ def is_empty(cell: Any) -> bool:
 
 
 def text(cell: Any) -> str:
-    """Return a text in normal form C without outer white space, or digits.
+    """Return a stripped text in normal form C. Integers become digits.
 
     >>> text(" a fine film "), text(7)
     ('a fine film', '7')
@@ -80,7 +80,7 @@ def text(cell: Any) -> str:
 
 
 def label(cell: Any) -> str:
-    r"""Return a class name: a text with one space between words. Blank is an error.
+    r"""Return a class name, with one space between words. A blank cell is an error.
 
     >>> label(" rock\nand  roll")
     'rock and roll'

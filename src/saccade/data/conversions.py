@@ -70,7 +70,7 @@ def recoded(path: Path) -> str:
 
 
 def _start(path: Path) -> tuple[bool, bytes]:
-    """Return whether a file is gzipped, and its first bytes, b"" if unreadable."""
+    """Return whether a file is gzipped, and its first bytes, unpacked, or b""."""
     try:
         with path.open("rb") as file:
             if packed := file.peek(2)[:2] == _GZIP:

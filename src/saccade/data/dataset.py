@@ -44,7 +44,7 @@ class Dataset(Protocol[E]):
 
     @property
     def fingerprint(self) -> str:
-        """Number and hash of the examples, as a string."""
+        """Fingerprint of the examples, equal for equal data."""
 
     @property
     def note(self) -> str:

@@ -6,9 +6,9 @@
     data_train.csv           question,answer,image_id        another split, by questions: images are in both parts
     data_eval.csv
 
-The split by images is the default if its lists exist, as a model then has to answer about new images. The options `--train-split
-data_train --test-split data_eval` select the split by questions. Images are in the folder, or in a tar there. Several
-words with commas between are one answer.
+The split by images is the default if its lists exist, as a model then has to answer about new images. The options
+`--train-split data_train --test-split data_eval` select the split by questions. Images are in the folder, or in a tar
+there. Several words with commas between are one answer.
 
 Source:
     Malinowski, Fritz 2014, "A Multi-World Approach to Question Answering about Real-World Scenes based on Uncertain
