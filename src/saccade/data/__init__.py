@@ -1,7 +1,6 @@
-"""Data as rows: what people have, read by libraries and divided into splits.
+"""Data as rows: read from files, folders and Python objects, and in splits.
 
-`load` gives the rows of files, folders and Python objects with the columns that a task needs. A published layout is a
-file of `saccade.data.layouts`.
+`load` returns the rows with the columns of a task. Each published layout is a module of `saccade.data.layouts`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,10 +34,13 @@ __all__ = [
 ]
 
 Layout: TypeAlias = Callable[[Path, SplitNames], dict[str, Table] | None]
-"""A published layout: the tables of a path by the names of their splits, None for a path that is laid out otherwise."""
+"""Published layout: from a path to tables by split, or None for another layout."""
 
 ReadRow: TypeAlias = Callable[[Any, Mapping[str, Sequence[str]]], Row]
-"""The values of a row, given the names of classes by column. It raises ValueError for a wrong row."""
+"""Function from a row and the class names of each column to values.
+
+It raises ValueError for an invalid row.
+"""
 
 
 def load(
@@ -65,27 +67,28 @@ def load(
 
     Args:
         data: a file, a folder, or "objects".
-        columns: the columns that the task needs, or the reader of a row.
+        columns: the columns of the task, or the reader of a row.
         names: the names of splits.
         objects: the Python objects.
         first: published layouts that go before tables.
         layouts: published layouts of a path that has no tables.
         read: reader of a file; None: `saccade.data.tables.read_table`.
-        nested: a column that may hold a mapping with all columns, such as "translation".
+        nested: a column that may hold a mapping with all columns, for example "translation".
         blank: rows to leave out.
         what: the rows, for messages.
-        more: ignore further cells in a file without a header.
-        key: the part of a row whose hash decides its split, if that is missing; None: the first value.
+        more: whether to ignore further cells in a file without a header.
+        key: from a row to its key. The hash of the key decides the split if splits are missing. Default: the first
+            value.
         ends, whole: the names of tables in a folder, see `saccade.data.files.open_tables`.
-        held: one in so many different keys is held out for a missing split, and at most so many.
+        held: `(share, limit)`. One in `share` different keys is held out for each missing split, at most `limit`.
         divided: whether a column `split` divides a single table.
-        check: raises ValueError for a wrong row.
+        check: raises ValueError for an invalid row.
 
     Returns:
         Rows with the columns' names; None if there are no data at the path.
 
     Raises:
-        ArgumentError: naming the file, row or split that is wrong.
+        ArgumentError: for an invalid file, row or split, with its name.
         OSError: if a file cannot be read.
 
     Example:
@@ -137,19 +140,19 @@ def open_rows(
     holds: str | None = None,
     **settings: Any,
 ) -> Any:
-    """Open a built-in data set, or one of rows.
+    """Open a built-in data set, or a data set of rows.
 
     Args:
         data: a key of `builtin`, a path, or "objects".
         builtin: built-in data sets.
         columns, names, objects: as for `load`.
         dataset: from rows to a data set.
-        labels: from a row to its labels, which `saccade.data.labels.check_labels` then checks.
-        forms, holds: of data, for messages: see `saccade.data.dataset.no_such_data`.
+        labels: from a row to its labels. `saccade.data.labels.check_labels` checks them.
+        forms, holds: kinds of paths and content of a folder, for messages, see `saccade.data.dataset.no_such_data`.
         settings: further arguments of `load`.
 
     Raises:
-        ArgumentError: if there are no such data, or naming the file, row or split that is wrong.
+        ArgumentError: if there are no such data, or for an invalid file, row or split, with its name.
         OSError: if a file cannot be read.
 
     Example:

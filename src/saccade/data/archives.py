@@ -1,4 +1,4 @@
-"""Files of a folder, or of an archive (tar, tar.gz, tgz) that is not unpacked to the disk."""
+"""Files of a folder or an archive (tar, tar.gz, tgz) without unpacking to disk."""
 
 import gzip
 import tarfile
@@ -16,7 +16,7 @@ DAMAGE = (EOFError, KeyError, zlib.error, gzip.BadGzipFile, tarfile.TarError)
 """Errors of a damaged archive. A KeyError is a link to a missing file."""
 
 _PART = 1 << 20  # bytes read at once
-_MOST = 1 << 31  # bytes of all files of an archive, unpacked
+_MOST = 1 << 31  # largest size of an unpacked archive in bytes
 
 
 def is_archive(path: Path) -> bool:
@@ -38,13 +38,13 @@ def read_files(source: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[st
 
     Args:
         source: the folder or the archive.
-        wanted: whether to read a file, from its path below the source.
+        wanted: from the path of a file below the source to whether it is read.
 
     Yields:
-        Paths such as "train/cat/1.png", and bytes. Those of a folder are sorted by path.
+        Paths below the source, for example "train/cat/1.png", and bytes. Files of a folder are sorted by path.
 
     Raises:
-        ArgumentError: if the archive is damaged, or has more than 2 GiB.
+        ArgumentError: if the archive is damaged, or larger than 2 GiB unpacked.
         OSError: if a file cannot be read, for example if a link is broken.
     """
     if source.is_dir():

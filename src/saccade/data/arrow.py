@@ -1,4 +1,4 @@
-"""Parquet, Arrow, and data sets that `datasets` of Hugging Face has saved, read by pyarrow."""
+"""Tables in Parquet and Arrow, and saved data sets of Hugging Face `datasets`."""
 
 import json
 import re
@@ -21,7 +21,9 @@ _PART = re.compile(r"(.*?)[-_.]?\d+([-_.]of[-_.]\d+)?([-_.][0-9a-f]{8,})?")  # t
 
 
 def is_arrow(path: Path) -> bool:
-    """Return whether a path is a table of Arrow, a folder of such, or a data set that `datasets` has saved.
+    """Return whether a path holds tables of Parquet or Arrow.
+
+    It is a table, a folder of tables, or a data set saved by `datasets`.
 
     >>> is_arrow(Path("texts.parquet")), is_arrow(Path("texts.csv"))
     (True, False)
@@ -32,20 +34,20 @@ def is_arrow(path: Path) -> bool:
 
 
 def read_arrow(path: Path, names: SplitNames) -> dict[str, Table]:
-    """Open tables of Arrow; their values are read when they are used.
+    """Open tables of Parquet or Arrow. Values are read at their first use.
 
-    The tables of a folder are put together by the split in their names (train-00000-of-00002.parquet), or in that of
-    a folder around them (train/0000.parquet). If none has a split's name, they are one table.
+    Tables of a folder are joined by the split in their names, for example train-00000-of-00002.parquet, or in the name
+    of a parent folder, for example train/0000.parquet. Without names of splits they are one table.
 
     Args:
-        path: a table; a folder of tables; a folder by `Dataset.save_to_disk` or `DatasetDict.save_to_disk`.
+        path: a table, a folder of tables, or a folder by `Dataset.save_to_disk` or `DatasetDict.save_to_disk`.
         names: the names of splits.
 
     Returns:
-        The table of each split by its name there, of a single one by "".
+        Tables by the names of their splits in the data, a single table by "".
 
     Raises:
-        ArgumentError: naming a file that is missing or damaged, or two parts with the name of one split.
+        ArgumentError: for a missing or damaged file, or for two parts with the name of one split.
         SaccadeError: if pyarrow is not installed.
     """
     if path.is_file():
@@ -66,7 +68,7 @@ def read_arrow(path: Path, names: SplitNames) -> dict[str, Table]:
 
 
 def _split_name(file: Path, root: Path, names: SplitNames) -> str:
-    """The split's name in that of a file, or of a folder around it; the file's own name if neither has one."""
+    """Return the split in the name of a file or parent folder, or the file name."""
     part = _PART.fullmatch(file.stem)
     own, *folders = (part[1] if part else file.stem), *reversed(file.relative_to(root).parts[:-1])
     return next(filter(names.split, (own, *folders)), own or next(iter(folders), file.stem))
@@ -77,7 +79,7 @@ def _tables(folder: Path) -> list[Path]:
 
 
 def _saved(folder: Path) -> Table:
-    """The files of `Dataset.save_to_disk`."""
+    """Return the table of a folder by `Dataset.save_to_disk`."""
     files = [entry.get("filename") for entry in _listed(folder / _SAVED, "_data_files", dict)]
     info = _read_json(folder / "dataset_info.json") if (folder / "dataset_info.json").is_file() else {}
     return _table([folder / Path(str(name)).name for name in files], info)
@@ -117,7 +119,7 @@ def _rows(batches: Sequence[Any]) -> Iterator[Mapping[str, Any]]:
 
 @dataclass(frozen=True)
 class _Row(Mapping[str, Any]):
-    """A row whose values are made when they are used."""
+    """A row with values converted at their first use."""
 
     columns: Mapping[str, Any]
     number: int
@@ -133,7 +135,7 @@ class _Row(Mapping[str, Any]):
 
 
 def _read(file: Path) -> Any:
-    """The table of a file; an Arrow file stays on the disk and is mapped, as `datasets` does it."""
+    """Return the table of a file. Arrow files are memory-mapped, as by `datasets`."""
     arrow, parquet = _pyarrow()
     if not file.exists():
         raise ArgumentError(f"{file}: expected a table, found none")
@@ -145,7 +147,7 @@ def _read(file: Path) -> Any:
         source = arrow.memory_map(str(file))
         try:
             return arrow.ipc.open_stream(source).read_all()
-        except arrow.ArrowInvalid:  # the other form of such files
+        except arrow.ArrowInvalid:  # the stream format instead of the file format
             return arrow.ipc.open_file(source).read_all()
     except (arrow.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())[:100]
@@ -153,7 +155,7 @@ def _read(file: Path) -> Any:
 
 
 def _described(table: Any) -> dict[str, Any]:
-    """The description that `datasets` writes into a table; empty if it is another one."""
+    """Return the description by `datasets` in the metadata of a table, or {}."""
     try:
         written = json.loads((table.schema.metadata or {}).get(b"huggingface", b"{}"))
     except (ValueError, RecursionError):
@@ -163,7 +165,7 @@ def _described(table: Any) -> dict[str, Any]:
 
 
 def _labels(info: Mapping[str, Any]) -> dict[str, Sequence[str]]:
-    """The names of classes, by column."""
+    """Return the class names of each column."""
     features = info.get("features")
     kinds = features.items() if isinstance(features, dict) else ()
     named = ((name, kind.get("names")) for name, kind in kinds if isinstance(kind, dict))
@@ -171,7 +173,7 @@ def _labels(info: Mapping[str, Any]) -> dict[str, Sequence[str]]:
 
 
 def _value(scalar: Any) -> Any:
-    """A value as Python has it; bytes are not copied."""
+    """Return a value as a Python object. Bytes are not copied."""
     arrow, _ = _pyarrow()
     if not scalar.is_valid:
         return None

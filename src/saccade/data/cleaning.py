@@ -1,4 +1,4 @@
-"""Texts of examples, inputs and outputs: composed, with single spaces."""
+"""Normalization of texts: Unicode form C and single spaces."""
 
 import unicodedata
 
@@ -7,13 +7,13 @@ from saccade.errors import ArgumentError
 __all__ = ["LONGEST", "WIDEST", "cleaned", "composed", "front"]
 
 WIDEST = 64
-"""Characters of a token, at most, where a text is cut in front of the tokenizer."""
+"""Largest number of characters of a token, if a text is cut before the tokenizer."""
 LONGEST = 1 << 16
-"""Characters of a text, at most."""
+"""Largest number of characters of a text."""
 
 
 def composed(text: str) -> str:
-    r"""Return a text in Unicode's normal form C: a letter and its accents are one character.
+    r"""Return a text in Unicode normal form C: letter and accents are one character.
 
     Source:
         Unicode Standard Annex 15, "Unicode Normalization Forms" (https://unicode.org/reports/tr15).
@@ -26,7 +26,9 @@ def composed(text: str) -> str:
 
 
 def front(text: str, most: int) -> str:
-    """Return the start of a text that has the first `most` tokens, and a character more if the text goes on.
+    """Return the start of a text, long enough for its first `most` tokens.
+
+    A longer text keeps one further character, so that its length shows that it goes on.
 
     >>> len(front("a" * 1000, 2))
     129
@@ -35,14 +37,14 @@ def front(text: str, most: int) -> str:
 
 
 def cleaned(text: str, where: str) -> str:
-    r"""Return a text, composed (NFC), with one space between two words.
+    r"""Return a text in normal form C, with one space between words.
 
     Args:
         text: the text, with any white space.
         where: its place, for messages.
 
     Raises:
-        ArgumentError: if it has half a surrogate pair, as in JSON, or more than 65,536 characters.
+        ArgumentError: if it has half a surrogate pair, for example from JSON, or more than 65,536 characters.
 
     Example:
         >>> cleaned(" what\t is it\n", "line 1")

@@ -1,4 +1,4 @@
-"""Columns that a task needs: their names and the kinds of their values."""
+"""Columns of a task: their names and the kinds of their values."""
 
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
@@ -29,15 +29,15 @@ __all__ = [
 ]
 
 FILL = "fill it, or leave the row out"
-"""The way out of an empty cell."""
+"""Way out of the error for an empty cell."""
 
 
 class CellError(ValueError):
-    """A cell that cannot be read.
+    """Error for an invalid cell.
 
     Args:
         column: the name of its column.
-        reason: the expected and the given value.
+        reason: the expected and the actual value.
 
     Example:
         >>> print(CellError("price", "expected a number, got 'old'"))
@@ -50,13 +50,13 @@ class CellError(ValueError):
 
 
 class Listed(str):
-    """A file's name in a published collection, whose files may be missing and lie in any folder."""
+    """Name of a file of a published collection, missing or in any folder."""
 
     __slots__ = ()
 
 
 def is_empty(cell: Any) -> bool:
-    """Return whether a cell has no value: None, NaN, or NA and NaT of pandas.
+    """Return whether a cell is None, NaN, or NA or NaT of pandas.
 
     >>> is_empty(None), is_empty(float("nan")), is_empty("")
     (True, True, False)
@@ -66,7 +66,7 @@ def is_empty(cell: Any) -> bool:
 
 
 def text(cell: Any) -> str:
-    """Return a text without white space around it, composed (NFC); a whole number is its digits.
+    """Return a stripped text in normal form C. Integers become digits.
 
     >>> text(" a fine film "), text(7)
     ('a fine film', '7')
@@ -75,12 +75,12 @@ def text(cell: Any) -> str:
         if isinstance(cell, bool) or not isinstance(cell, int | np.integer):
             raise ValueError(f"expected a text, got {type(cell).__name__}")
         cell = str(cell)
-    cell.encode()  # half a surrogate pair is no text
+    cell.encode()  # raises for half a surrogate pair
     return composed(cell.strip())
 
 
 def label(cell: Any) -> str:
-    r"""Return the name of a class: a text that is not blank, with one space between two words.
+    r"""Return a class name, with one space between words. A blank cell is an error.
 
     >>> label(" rock\nand  roll")
     'rock and roll'
@@ -91,7 +91,7 @@ def label(cell: Any) -> str:
 
 
 def words(cell: Any) -> str:
-    """Return a text, or the words of a list or an array, with single spaces between.
+    """Return a text, or the words of a list or an array, with single spaces.
 
     >>> words(["Ada", "lives"]), words(" Ada  lives ")
     ('Ada lives', 'Ada lives')
@@ -102,7 +102,7 @@ def words(cell: Any) -> str:
 
 
 def file_name(cell: Any) -> str:
-    """Return the path of a file without parts that change nothing, so that a file has one name; "" if there is none.
+    """Return a normalized path, the only name of a file, or "" for an empty cell.
 
     >>> file_name(" ./photos//a.jpg"), file_name(" ")
     ('photos/a.jpg', '')
@@ -114,13 +114,13 @@ def file_name(cell: Any) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """A column that a task needs.
+    """A column of a task.
 
     Args:
-        name: of its values in a row.
-        names: accepted names of the column in files, the preferred one first; without regard to case.
-        kind: conversion of a cell to a value; ValueError if the cell has another kind.
-        needed: whether a row without it is an error, and an empty cell is one; otherwise its cell may be None.
+        name: key of its values in a row.
+        names: accepted names in files, regardless of case, the preferred name first.
+        kind: from a cell to a value. It raises ValueError for a cell of another kind.
+        needed: whether a missing column or an empty cell is an error. Otherwise the value is None.
         what: its values, for messages.
 
     Example:
@@ -135,7 +135,7 @@ class Column:
     what: str = "a text"
 
     def find(self, names: Sequence[Any]) -> Any:
-        """Return the name of this column among those of a table, None if it has none."""
+        """Return the name of this column in a table, None if the table lacks it."""
         exact = next((name for name in self.names if name in names), None)
         if exact is not None:
             return exact
@@ -144,7 +144,7 @@ class Column:
 
 
 def check_once(names: Sequence[Any]) -> None:
-    """Reject a table that has a column twice.
+    """Reject a table with two columns of one name.
 
     >>> check_once(["text", "label", "text"])
     Traceback (most recent call last):
@@ -156,10 +156,10 @@ def check_once(names: Sequence[Any]) -> None:
 
 
 def find_columns(columns: Sequence[Column], names: Sequence[str], where: str) -> list[str | None]:
-    """Return the name of each column in a table, None for one that it lacks.
+    """Return the name of each column in a table, None for a missing column.
 
     Raises:
-        ArgumentError: if the table has a column twice.
+        ArgumentError: if two columns have one name.
 
     Example:
         >>> find_columns([Column("text", ("text", "sentence")), Column("label", ("label",))], ["Sentence"], "row 1")
@@ -176,13 +176,13 @@ def read_columns(columns: Sequence[Column], row: Any, labels: Mapping[str, Seque
     """Return the values of a row by the names of a task's columns.
 
     Args:
-        columns: the columns that the task needs.
+        columns: the columns of the task.
         row: a mapping with at least these columns, or a sequence with exactly these cells.
-        labels: the names of classes, by column.
+        labels: class names by column.
 
     Raises:
         ValueError: if the row has other columns.
-        CellError: if a cell has another kind, or is empty.
+        CellError: if a cell is empty or of another kind.
 
     Example:
         >>> columns = [Column("text", ("text", "sentence")), Column("label", ("label",), label)]
@@ -215,16 +215,16 @@ def _value(column: Column, name: Any, row: Mapping[Any, Any], labels: Mapping[st
 
 
 def _named(cell: Any, labels: Sequence[str]) -> Any:
-    """The name of a class instead of its number."""
+    """Return the class name for a class number. A name stays."""
     try:
         number = index(getattr(cell, "item", lambda: cell)())
-    except (TypeError, RuntimeError):  # it is the name
+    except (TypeError, RuntimeError):  # a name
         return cell
     return label_of(labels, number)
 
 
 def label_of(labels: Sequence[str], number: int) -> str:
-    """Return a class's name by its number; collections mark rows without a class by -1.
+    """Return the class name for a number. In collections, -1 means no class.
 
     >>> label_of(["no", "yes"], 1)
     'yes'

@@ -1,4 +1,4 @@
-"""Commands that convert other files to readable data."""
+"""Commands to convert other files to readable data."""
 
 import gzip
 import shlex
@@ -7,7 +7,7 @@ from pathlib import Path
 
 __all__ = ["converted", "recoded"]
 
-_ENDS = {  # a command for each kind of file, by the end of its name
+_ENDS = {  # commands by the end of a file name
     ".zip": "unzip {0} -d {1}",
     ".tar": "mkdir {1} && tar xf {0} -C {1}",
     ".tar.gz": "mkdir {1} && tar xf {0} -C {1}",
@@ -30,13 +30,13 @@ _ENDS = {  # a command for each kind of file, by the end of its name
     ".heic": "magick {0} {1}.png",
     ".svg": "magick {0} {1}.png",
 }
-_PART = 1 << 16  # bytes to inspect
+_PART = 1 << 16  # number of bytes to inspect
 _GZIP = b"\x1f\x8b"
 _MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}  # at the beginning of a file
 
 
 def converted(path: Path) -> str:
-    """Return the end of an error: a semicolon and the command that makes readable data, "" if none is known.
+    """Return the end of an error: a semicolon and a command to convert a file, or "".
 
     >>> converted(Path("my texts.zip"))
     "; this unpacks or converts it: unzip 'my texts.zip' -d 'my texts'"
@@ -51,7 +51,9 @@ def converted(path: Path) -> str:
 
 
 def recoded(path: Path) -> str:
-    """Return the way out for a file that is not UTF-8: a command that converts UTF-16 or Windows' Latin-1.
+    """Return the way out for a file not in UTF-8.
+
+    It is a command to convert UTF-16 or Latin-1 of Windows.
 
     >>> recoded(Path("no such.txt"))
     "correct it or convert the file: iconv -f WINDOWS-1252 -t UTF-8 'no such.txt' > 'no such.utf8.txt'"
@@ -68,7 +70,7 @@ def recoded(path: Path) -> str:
 
 
 def _start(path: Path) -> tuple[bool, bytes]:
-    """Whether a file is packed by gzip, and its first bytes, unpacked; b"" if it cannot be read."""
+    """Return whether a file is gzipped, and its first bytes, unpacked, or b""."""
     try:
         with path.open("rb") as file:
             if packed := file.peek(2)[:2] == _GZIP:

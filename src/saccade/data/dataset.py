@@ -44,7 +44,7 @@ class Dataset(Protocol[E]):
 
     @property
     def fingerprint(self) -> str:
-        """Number and contents of the examples, as a string."""
+        """Fingerprint of the examples, equal for equal data."""
 
     @property
     def note(self) -> str:
@@ -52,10 +52,12 @@ class Dataset(Protocol[E]):
 
 
 class Lazy(Generic[T]):
-    """A value that is made at its first use, such as a data set that predictions do not need.
+    """A value computed at its first use, for example a data set.
+
+    Predictions need no data set, so they do not open it.
 
     Args:
-        make: function that returns it.
+        make: function without arguments that returns the value.
 
     Example:
         >>> lazy = Lazy(lambda: print("made") or 7)
@@ -75,7 +77,7 @@ class Lazy(Generic[T]):
 
 
 def opened(objects: Any, make: Callable[[Any], T]) -> Lazy[T]:
-    """Return an open data set as it is, and another one as a lazy value.
+    """Return an open data set unchanged, otherwise `make(objects)` as a lazy value.
 
     >>> first = opened(None, lambda objects: [objects])
     >>> opened(first, lambda objects: [objects]) is first
@@ -85,7 +87,10 @@ def opened(objects: Any, make: Callable[[Any], T]) -> Lazy[T]:
 
 
 def take(data: Dataset[E], split: str, limit: int | None) -> Sequence[int]:
-    """Return the indices of at most `limit` examples: the first of an endless split, else `sampled` ones."""
+    """Return the indices of at most `limit` examples.
+
+    They are the first examples of an endless split, otherwise `sampled`.
+    """
     size = data.size(split)
     if size is None:
         return range(limit or 0)
@@ -95,7 +100,7 @@ def take(data: Dataset[E], split: str, limit: int | None) -> Sequence[int]:
 
 
 def spread(size: int, count: int) -> range:
-    """Return at most `count` of the numbers below `size`, evenly apart, as files may be sorted.
+    """Return at most `count` evenly spaced numbers below `size`, for sorted files.
 
     >>> list(spread(10, 4))
     [0, 3, 6, 9]
@@ -104,7 +109,7 @@ def spread(size: int, count: int) -> range:
 
 
 def sampled(size: int, count: int) -> list[int]:
-    """Return `count` of the numbers below `size`, or all, evenly apart but without a period.
+    """Return at most `count` numbers below `size`, spread evenly but without a period.
 
     They are the numbers n with the lowest fractional parts of n times the golden ratio.
 
@@ -116,12 +121,12 @@ def sampled(size: int, count: int) -> list[int]:
 
 
 def training_sample(data: Dataset[E], endless: int, most: int) -> list[E]:
-    """Return training examples to learn from.
+    """Return a sample of the training split.
 
     Args:
         data: the data set.
-        endless: number of examples of an endless split, the first ones.
-        most: largest number of examples of another split, evenly apart.
+        endless: number of examples of an endless split. They are the first.
+        most: largest number of examples of a finite split. They are evenly spaced.
     """
     size = data.size("train")
     indices = range(endless) if size is None else spread(size, most)
@@ -129,7 +134,7 @@ def training_sample(data: Dataset[E], endless: int, most: int) -> list[E]:
 
 
 def check_split(split: str) -> None:
-    """Reject another name than those of splits.
+    """Reject a name other than train, validation and test.
 
     >>> check_split("tset")
     Traceback (most recent call last):
@@ -140,7 +145,7 @@ def check_split(split: str) -> None:
 
 
 def check_index(split: str, index: int, size: int | None) -> None:
-    """Reject an index outside a split of some size, None if it is endless.
+    """Reject an index outside a split. The size of an endless split is None.
 
     >>> check_index("test", 500, 500)
     Traceback (most recent call last):
@@ -154,12 +159,12 @@ def check_index(split: str, index: int, size: int | None) -> None:
 def no_such_data(
     data: str, builtin: Iterable[str], forms: str = "folder or file", holds: str | None = None
 ) -> ArgumentError:
-    """Return the error for a name that is no data set.
+    """Return the error for an unknown data set.
 
     Args:
         data: the name.
         builtin: names of built-in data.
-        forms: kinds of paths that it might have been.
+        forms: accepted kinds of paths.
         holds: the expected content of a folder.
 
     Example:
@@ -177,7 +182,9 @@ def no_such_data(
 
 
 def data_path(data: str) -> Path:
-    """Return --data as a path. A pipe, socket or device is an error, as it is read once at most.
+    """Return --data as a path.
+
+    A pipe, socket or device is an error, as it can be read only once.
 
     >>> data_path("/dev/null")
     Traceback (most recent call last):
@@ -191,7 +198,7 @@ def data_path(data: str) -> Path:
 
 
 def counted(count: int, what: str) -> str:
-    """Return a count with a noun, given in the plural.
+    """Return a count with a noun. `what` is its plural.
 
     >>> counted(1, "examples"), counted(2, "examples")
     ('1 example', '2 examples')
@@ -200,7 +207,7 @@ def counted(count: int, what: str) -> str:
 
 
 def joined(names: Iterable[str]) -> str:
-    """Return names in one line, "and" before the last.
+    """Return names in one line, with "and" before the last.
 
     >>> joined(["image", "question", "answer"]), joined(["text"])
     ('image, question and answer', 'text')
@@ -210,7 +217,7 @@ def joined(names: Iterable[str]) -> str:
 
 
 def inventory(names: Iterable[Any]) -> str:
-    """Return names in one line, the first five if there are more.
+    """Return the first five names in one line, and the number of further names.
 
     >>> inventory("abcdefg")
     'a, b, c, d, e and 2 more'

@@ -1,4 +1,4 @@
-"""Files of the splits in a folder, by their names."""
+"""Files of splits in a folder, by name."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from saccade.errors import ArgumentError
 __all__ = ["ENDS", "open_tables", "split_files"]
 
 _LAYOUTS = (".tmx",)  # files of a published layout
-#: The ends of the names of tables in text.
+#: Suffixes of tables in text.
 ENDS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json")
 
 
@@ -26,17 +26,17 @@ def open_tables(
     """Read the table or tables of a path.
 
     Args:
-        path: a file, a folder with a file of each split (train.csv), or a path that `saccade.data.arrow` reads.
+        path: a file, a folder with a file of each split (train.csv), or a path for `saccade.data.arrow`.
         names: the names of splits.
-        read: reader of a file that is no table of Arrow.
-        ends: the ends of the names of files in a folder that it reads.
-        whole: names of a file of all splits, which is read in a folder without files of splits.
+        read: reader of other files than tables of Arrow.
+        ends: suffixes of the files of a folder that `read` takes.
+        whole: names of a file of all splits, for a folder without files of splits.
 
     Returns:
-        The table of each split by its name there, of a single one by ""; None if the path has none to train on.
+        Tables by the names of their splits in the data, a single table by "". None without a training table.
 
     Raises:
-        ArgumentError: naming the file, row or split that is wrong.
+        ArgumentError: for an invalid file, row or split, with its name.
         OSError: if a file cannot be read.
     """
     files = split_files(path, names, ends) if path.is_dir() else {}
@@ -56,16 +56,16 @@ def open_tables(
 
 
 def split_files(folder: Path, names: SplitNames, ends: Sequence[str], prefix: str = "") -> dict[str, Path]:
-    """Return the files of a folder that are called as splits, by the names of these; a plain file goes before a packed.
+    """Return the files of a folder by split, a plain file before a packed file.
 
     Args:
-        folder: where the files are.
+        folder: the folder of the files.
         names: the names of splits.
-        ends: the ends of their names, without that of gzip.
-        prefix: the beginning of their names: "corpus." for "corpus.train".
+        ends: suffixes of the files, without .gz.
+        prefix: prefix of the file names, for example "corpus." for "corpus.train".
 
     Raises:
-        ArgumentError: if a split has several files, or an option names one that is not there.
+        ArgumentError: if a split has several files, or an option names a missing split.
     """
     files = dict[str, list[Path]]()
     for split in SPLITS:

@@ -6,18 +6,18 @@ from pathlib import Path
 
 __all__ = ["files_below", "is_part"]
 
-_NO_PARTS = ("__MACOSX", "lost+found")  # folders of systems
+_NO_PARTS = ("__MACOSX", "lost+found")  # folders of operating systems
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """Yield the files below a folder in the order of their paths, without hidden ones. Links to folders are followed.
+    """Yield the files below a folder in order of their paths, without hidden files.
 
-    Each folder is read once, so that no file is trained on and tested on, and circles of links end. A link to a folder
-    below this one is skipped, and of several links to another folder the first is followed. A broken link is yielded as
-    a file.
+    Links to folders are followed. Each folder is read once, so that no file is in two splits and circles of links end.
+    A link to a folder below `folder` is skipped. Of several links to an outside folder, the first is followed. A broken
+    link is yielded as a file.
 
     Raises:
-        OSError: naming a folder that cannot be read.
+        OSError: if a folder cannot be read, with its name.
 
     Example:
         >>> import tempfile
@@ -33,7 +33,7 @@ def files_below(folder: Path) -> Iterator[Path]:
 
 
 def is_part(name: str) -> bool:
-    """Return whether an entry of a folder is part of its data, by its name.
+    """Return whether an entry of a folder is data, from its name.
 
     >>> is_part("red"), is_part(".cache")
     (True, False)
@@ -42,7 +42,7 @@ def is_part(name: str) -> bool:
 
 
 def _below(folder: Path, root: str, read: set[str]) -> Iterator[Path]:
-    """The files below a folder, without those of folders in `read`, to which it is added."""
+    """Yield the files below a folder, without folders in `read`, and extend `read`."""
     with os.scandir(folder) as listed:
         entries = sorted((entry for entry in listed if is_part(entry.name)), key=lambda entry: entry.name)
     for entry in entries:
@@ -58,6 +58,6 @@ def _below(folder: Path, root: str, read: set[str]) -> Iterator[Path]:
 
 
 def _lies_below(path: str, root: str) -> bool:
-    """Whether a folder is read as a part of another, where it lies."""
+    """Return whether a folder is read as a part of another folder, without links."""
     parts = Path(os.path.relpath(path, root)).parts
     return all(map(is_part, parts))  # ".." begins with a dot

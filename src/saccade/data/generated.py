@@ -1,4 +1,4 @@
-"""Built-in data sets: examples that are drawn when they are needed."""
+"""Built-in data sets: examples drawn on demand."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
@@ -13,7 +13,7 @@ E = TypeVar("E")
 
 
 class Generated(ABC, Generic[E]):
-    """A data set whose examples are functions of their split and index.
+    """A data set of examples as functions of split and index.
 
     Example:
         >>> class Squares(Generated[int]):
@@ -27,24 +27,24 @@ class Generated(ABC, Generic[E]):
     @property
     @abstractmethod
     def held_out(self) -> int:
-        """Examples of validation, and of test."""
+        """Number of validation examples, and of test examples."""
 
     trained_on: ClassVar[int | None] = None
-    """Examples of training, None if they are endless."""
+    """Number of training examples, None if they are endless."""
 
     note = ""
 
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """Name and version of the data: another one means other examples."""
+        """Name and version of the data. It changes when the examples change."""
 
     @abstractmethod
     def make(self, split: str, index: int) -> E:
-        """Draw an example."""
+        """Draw the example of an index."""
 
     def example(self, split: str, index: int) -> E:
-        """Return an example of a split: always the same one.
+        """Return an example of a split, always the same for an index.
 
         Raises:
             ArgumentError: if there is no such split, or no such index in it.
@@ -63,13 +63,15 @@ class Generated(ABC, Generic[E]):
 
 
 def first_in(split: str, drawn: Iterable[E], key: Callable[[E], str], parts: int = 20) -> E:
-    """Return the first drawn example whose key belongs to a split, so that no key is in two.
+    """Return the first drawn example of a split, by the hash of its key.
+
+    So no key is in two splits.
 
     Args:
-        split: of the example.
-        drawn: examples, endlessly many.
-        key: from an example to a text, whose hash decides on its split.
-        parts: of all keys. One of them is for validation, and one for test.
+        split: split of the example.
+        drawn: an endless iterable of examples.
+        key: from an example to a text. The hash of the text decides the split.
+        parts: number of parts of all keys. One part is for validation, and one for test.
 
     Example:
         >>> from itertools import count

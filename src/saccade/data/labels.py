@@ -9,7 +9,7 @@ from saccade.errors import ArgumentError
 
 __all__ = ["check_labels"]
 
-_FEW = 10  # labels that any number of rows may have
+_FEW = 10  # number of labels that is never too many for the rows
 
 
 def check_labels(rows: Rows[Any], labels_of: Callable[[Any], Sequence[str]], where: str, what: str) -> tuple[str, ...]:
@@ -22,7 +22,8 @@ def check_labels(rows: Rows[Any], labels_of: Callable[[Any], Sequence[str]], whe
         what: the rows, for messages.
 
     Raises:
-        ArgumentError: if there is one label, there are nearly as many as rows, or a held-out split has another one.
+        ArgumentError: if there is only one label, if there are more labels than half the rows, or if another split has
+            a label that training lacks. Up to ten labels are never too many.
 
     Example:
         >>> rows = Rows({split: ["no", "yes"] for split in SPLITS}, "")

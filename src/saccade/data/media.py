@@ -1,4 +1,4 @@
-"""The bytes of a sound file or an image, from a path or a stream."""
+"""Bytes of a sound file or an image, from a path or a stream."""
 
 from pathlib import Path
 from typing import BinaryIO
@@ -16,11 +16,11 @@ def read_bytes(source: Path | BinaryIO, name: str, kind: str, most: int, smaller
         source: a path, or a stream opened for bytes.
         name: its name in messages.
         kind: the expected kind with its article: "an image".
-        most: the largest size in bytes; at most one byte more is read.
-        smaller: the way out if it is larger: "scale it down".
+        most: the largest size in bytes. At most one byte more is read.
+        smaller: the way out if it is larger, for example "scale it down".
 
     Raises:
-        ArgumentError: if it is no file, is missing, cannot be read, or is larger.
+        ArgumentError: if it is no file, missing, unreadable, or larger.
 
     Example:
         >>> import io
@@ -39,7 +39,7 @@ def read_bytes(source: Path | BinaryIO, name: str, kind: str, most: int, smaller
         raise
     except FileNotFoundError as error:
         raise ArgumentError(f"{name}: expected {kind}, found none") from error
-    except (OSError, ValueError) as error:  # the second of a name that no file can have
+    except (OSError, ValueError) as error:  # ValueError: invalid file name
         reason = getattr(error, "strerror", None) or error
         raise ArgumentError(f"{name}: expected {kind} that can be read, got {reason}") from error
     if len(data) > most:

@@ -1,4 +1,4 @@
-"""Python objects as tables: lists, mappings, arrays, data frames, and data sets of `datasets`."""
+"""Python objects as tables: lists, mappings, arrays, data frames, `datasets`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,20 +15,20 @@ from saccade.errors import ArgumentError
 
 __all__ = ["OBJECTS", "array_of", "object_tables", "table_rows"]
 
-#: The name of data that are Python objects.
+#: Value of `data` for Python objects.
 OBJECTS = "objects"
 
 
 def object_tables(objects: Any, names: SplitNames) -> dict[str, Table]:
-    """Return the tables of Python objects by the names of their splits, of a single table by "".
+    """Return the tables of Python objects by split, a single table by "".
 
     Args:
-        objects: an iterable of rows; a data frame of pandas or polars; a mapping of columns; arrays `(X, y)`; or a
-            mapping from splits to such.
+        objects: an iterable of rows, a data frame of pandas or polars, a mapping of columns, arrays `(X, y)`, or a
+            mapping from splits to such objects.
         names: the names of splits.
 
     Raises:
-        ArgumentError: if there are none, or columns have different lengths.
+        ArgumentError: if there are no objects, or columns have different lengths.
 
     Example:
         >>> tables = object_tables({"train": [("a", "b")], "dev": [("c", "d")]}, SplitNames())
@@ -48,7 +48,7 @@ def object_tables(objects: Any, names: SplitNames) -> dict[str, Table]:
 
 
 def table_rows(part: Any, where: str) -> list[Mapping[Any, Any]] | None:
-    """Return the rows of a data frame or of a mapping of columns, None for another object.
+    """Return the rows of a data frame or a mapping of columns, None for other objects.
 
     Args:
         part: the object.
@@ -81,10 +81,10 @@ def table_rows(part: Any, where: str) -> list[Mapping[Any, Any]] | None:
 
 
 def array_of(part: Any) -> np.ndarray:
-    """Return an array: a tensor's from wherever it lies, and without its gradient.
+    """Return an array. A tensor may be on any device and have a gradient.
 
     Raises:
-        ValueError: if it is a list of tensors that are no numbers for numpy.
+        ValueError: if NumPy cannot convert the tensors of a list.
 
     Example:
         >>> array_of(torch.ones(2, requires_grad=True))
@@ -94,7 +94,7 @@ def array_of(part: Any) -> np.ndarray:
         return part.numpy(force=True)
     try:
         return np.asarray(part)
-    except RuntimeError as error:  # of a tensor in a list, which says what it needs
+    except RuntimeError as error:  # of a tensor in a list, with the way out in its message
         raise ValueError(error) from error
 
 
@@ -124,6 +124,6 @@ def _length(column: Any) -> int | None:
 
 
 def _are_columns(objects: Mapping[Any, Any], names: SplitNames) -> bool:
-    """Whether a mapping is a table: it has columns, and none has a split's name."""
+    """Return whether a mapping is a table of columns, not a mapping of splits."""
     sized = bool(objects) and all(_length(part) is not None for part in objects.values())
     return sized and not any(names.split(str(name)) for name in objects)

@@ -1,4 +1,4 @@
-"""Rows in three splits: read, without blank ones, and held out where a split is missing."""
+"""Rows in three splits, without blank rows. Missing splits are held out."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from saccade.errors import ArgumentError
 __all__ = ["HELD", "Blank", "Examples", "Rows", "bytes_hash", "divide", "rows_of", "text_hash"]
 
 HELD = (20, 1000)
-"""One in so many different keys is held out for a split, and at most so many."""
+"""`(share, limit)` of held-out keys: one in 20 different keys, at most 1,000."""
 R = TypeVar("R")
 E = TypeVar("E")
 Place: TypeAlias = tuple[Callable[[int], str], Sequence[int] | NDArray[np.int64]]
@@ -35,8 +35,8 @@ class Rows(Generic[R]):
     Args:
         splits: "train", "validation" and "test".
         fingerprint: the number and a hash of all rows.
-        note: what a user should know of them, "" if nothing.
-        places: for each split the place of a row in its table, and the indices of the split's rows there.
+        note: remarks for the user, "" if there are none.
+        places: for each split a function from an index in its table to a place, and the table indices of its rows.
     """
 
     splits: Mapping[str, Sequence[R]]
@@ -63,13 +63,13 @@ class Rows(Generic[R]):
         return len(self.splits[split])
 
     def where(self, split: str, index: int) -> str:
-        """Return the place of a row, for messages: "row 7 of texts.csv"."""
+        """Return the place of a row for messages, for example "row 7 of texts.csv"."""
         where, indices = self.places[split]
         return where(int(indices[index]))
 
 
 class Examples(Generic[E]):
-    """A data set of rows, whose examples a task makes.
+    """A data set of rows, with a function from rows to examples.
 
     Args:
         rows: the rows.
@@ -84,17 +84,17 @@ class Examples(Generic[E]):
         return self.make(self.rows.row(split, index))
 
     def size(self, split: str) -> int:
-        """Return how many examples a split has."""
+        """Return the number of examples of a split."""
         return self.rows.size(split)
 
     @property
     def fingerprint(self) -> str:
-        """What the examples are, in one string."""
+        """Number and hash of the rows, as a string."""
         return self.rows.fingerprint
 
     @property
     def note(self) -> str:
-        """What a user should know of them, "" if nothing."""
+        """Remarks for the user, "" if there are none."""
         return self.rows.note
 
 
@@ -104,9 +104,9 @@ class Blank(Generic[R]):
 
     Args:
         test: whether a row is blank.
-        what: the rows and the reason: "texts, which are blank".
-        splits: the splits without such rows.
-        whole: whether a split of such rows alone is an error; otherwise it is held out from training.
+        what: the rows and the reason, for example "texts, which are blank".
+        splits: the splits without blank rows.
+        whole: whether a split of blank rows only is an error. Otherwise the split is held out from training.
     """
 
     test: Callable[[R], bool]
@@ -117,7 +117,7 @@ class Blank(Generic[R]):
 
 @dataclass(frozen=True)
 class _Part(Generic[R]):
-    """The rows of one table, with the split that each names, "" if none."""
+    """Rows of one table with their splits, "" without a split."""
 
     table: Table
     rows: list[R]
@@ -140,22 +140,21 @@ def rows_of(
 ) -> Rows[R]:
     """Read tables and divide them into splits.
 
-    A column `split` divides a single table. A split that is missing is held out from training, by a hash of the key
-    alone.
+    A column `split` divides a single table. A missing split is held out from training, by the hash of the key alone.
 
     Args:
-        tables: tables by the names of their splits, a single one by "", or Python objects (see `object_tables`).
-        read: conversion of a row, given the names of classes by column; it raises ValueError.
-        key: the part of a row whose hash decides its split; a number is such a hash.
+        tables: tables by the names of their splits, a single table by "", or Python objects (see `object_tables`).
+        read: from a row and the class names of each column to values. It raises ValueError.
+        key: from a row to its key. The hash of the key decides the split. A number is its own hash.
         names: the names of splits.
-        blank: rows to leave out; None: none.
+        blank: rows to leave out. Default: none.
         place: the data, for messages.
         what: the rows, for messages.
         divided: whether a column `split` divides a single table.
-        held: one in so many different keys is held out for a split, and at most so many.
+        held: `(share, limit)`. One in `share` different keys is held out for a split, at most `limit`.
 
     Raises:
-        ArgumentError: naming the row that is wrong, or the split that has none.
+        ArgumentError: for an invalid row or an empty split, with its name.
 
     Example:
         >>> rows = rows_of([(f"{n}", "even" if n % 2 == 0 else "odd") for n in range(60)], lambda row, _: row, min)
@@ -197,7 +196,7 @@ def rows_of(
 
 
 def _values(table: Table, read: Callable[[Any], R]) -> Iterator[R]:
-    """The values of all rows, with the place of one that is wrong."""
+    """Yield the values of all rows. The error for an invalid row has its place."""
     count, row = 0, None
     try:
         for row in table.rows:
@@ -206,21 +205,21 @@ def _values(table: Table, read: Callable[[Any], R]) -> Iterator[R]:
     except (ValueError, TypeError, KeyError, IndexError) as error:
         if not isinstance(error, CellError):
             raise ArgumentError(f"{table.where(count)}: {error}") from error
-        cell = f", {error}" if isinstance(row, Mapping) else f": {error.reason}"  # tuples have no names of columns
+        cell = f", {error}" if isinstance(row, Mapping) else f": {error.reason}"  # tuples have no column names
         raise ArgumentError(f"{table.where(count)}{cell}") from error
 
 
 def text_hash(text: str) -> int:
-    """Return a number below 2^64 that is the same for the same text, on every machine.
+    """Return a hash of a text below 2^64, the same on every machine.
 
     >>> text_hash("caf\u00e9") == text_hash("cafe\u0301") != text_hash("cafe")
     True
     """
-    return bytes_hash(composed(text).encode("utf-8", "surrogateescape"))  # the name of a file may have another encoding
+    return bytes_hash(composed(text).encode("utf-8", "surrogateescape"))  # file names may have another encoding
 
 
 def bytes_hash(content: bytes) -> int:
-    """Return a number below 2^64 that is the same for the same bytes, on every machine.
+    """Return a hash of bytes below 2^64, the same on every machine.
 
     >>> bytes_hash(b"cafe") == text_hash("cafe")
     True
@@ -235,16 +234,17 @@ def divide(
     missing: Sequence[str] = ("validation", "test"),
     held: tuple[int, int] = HELD,
 ) -> dict[str, NDArray[np.bool_]]:
-    """Return the examples of each split by the hashes of their keys alone: equal keys are in one split.
+    """Return the examples of each split by the hashes of their keys.
 
-    The lowest hashes are the first split held out, the next ones the second, all others are to train on.
+    Equal keys are in one split. The lowest hashes are the first missing split, the next hashes the second, and the rest
+    is for training.
 
     Args:
         hashes: `(examples,)`, by `text_hash`.
         place: the data, for the error.
         what: the examples, for the error.
         missing: the splits to hold out.
-        held: one in so many different keys is in each of them, and at most so many.
+        held: `(share, limit)`. One in `share` different keys is in each missing split, at most `limit`.
 
     Raises:
         ArgumentError: if there are too few different keys.
@@ -265,7 +265,7 @@ def divide(
 
 
 def _called(tables: Mapping[str, Table], names: SplitNames, place: str) -> dict[str, str]:
-    """The name of each split's table."""
+    """Return the name of the table of each split."""
     if list(tables) == [""]:
         return {"train": ""}
     called = dict[str, str]()
@@ -314,13 +314,13 @@ def _read(
 
 
 def _tag(names: SplitNames, called: str, divided: bool, row: Any) -> str:
-    """The split that a row's column `split` names, "" without one."""
+    """Return the split in the column `split` of a row, "" without it."""
     cells = [row[name] for name in row if str(name).strip().lower() == SPLIT] if isinstance(row, Mapping) else []
     return names.all[split_of(cells[0], names, called)] if divided and cells else ""
 
 
 def _tagged(part: _Part[Any], place: str) -> dict[str, NDArray[np.int64]]:
-    """The rows of each split that a column names, all of train without one."""
+    """Return the rows of each split by the column `split`. Default: training."""
     tags = np.array([tag or "train" for tag in part.tags])[part.kept]
     indices = {split: part.kept[tags == split] for split in SPLITS}
     indices = {split: inside for split, inside in indices.items() if len(inside)}
@@ -334,7 +334,7 @@ def _unread(names: Sequence[str]) -> str:
 
 
 def _hash(key: Any) -> int:
-    """The hash of a key: of a text by itself, of an array by its contents; a number is a hash."""
+    """Return the hash of a text or the contents of an array. Integers stay."""
     if isinstance(key, int):
         return key
     return text_hash(key if isinstance(key, str) else hashlib.blake2b(_bytes(key), digest_size=16).hexdigest())
@@ -358,7 +358,7 @@ def _bytes(part: Any) -> bytes:
         part = part.detach().cpu().contiguous().numpy()
     if isinstance(part, memoryview):
         return bytes(part)
-    if isinstance(part, Path):  # a file that is not read: its name and size, wherever it lies
+    if isinstance(part, Path):  # the file is not read: its name and size, in any folder
         return f"{part.name} {part.stat().st_size if part.exists() else 'none'}".encode("utf-8", "surrogateescape")
     if isinstance(part, np.ndarray):
         return f"{part.dtype} {part.shape} ".encode() + part.tobytes()

@@ -1,7 +1,7 @@
 """Names of splits in files, folders and columns.
 
-A missing split is held out from training by hashes of keys, with a note. It has a twentieth of the different examples
-and at most 1,000, or a tenth and at most 5,000 of images.
+A missing split is held out from training by hashes of keys, with a note. It has a twentieth of the different examples,
+at most 1,000. For images it has a tenth, at most 5,000.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ __all__ = [
     "split_of",
 ]
 
-#: Name of the column with the split of a row.
+#: Name of the column of splits.
 SPLIT = "split"
 #: Default names of the splits.
 KNOWN: Mapping[str, tuple[str, ...]] = {
@@ -33,7 +33,7 @@ KNOWN: Mapping[str, tuple[str, ...]] = {
     "validation": ("validation", "valid", "val", "dev"),
     "test": ("test", "testing"),
 }
-_COMPARED: dict[str, Any] = {"budget": True}  # a run compares what its data are, not what their files are called
+_COMPARED: dict[str, Any] = {"budget": True}  # a run compares the contents of its data, not the names of files
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ class SplitNames:
     """Names of the splits of some data.
 
     Args:
-        given: names by options, by split.
+        given: names from options, by split.
 
     Example:
         >>> names = SplitNames({"validation": "tst2012"})
@@ -95,15 +95,15 @@ class SplitNames:
 
     @cached_property
     def all(self) -> dict[str, str]:
-        """The split of each name."""
+        """Return the split of each name."""
         return {name: split for split in SPLITS for name in self.of(split)}
 
     def split(self, name: str) -> str | None:
-        """Return the split of a name, None if there is none. Default names may have another case."""
+        """Return the split of a name or None. The case of default names is ignored."""
         return self.all.get(self.spelled(name))
 
     def spelled(self, name: str) -> str:
-        """Return the name of a split as in `all`, another name as it is.
+        """Return the name of a split as in `all`, and other names unchanged.
 
         >>> SplitNames().spelled("Test"), SplitNames().spelled("Mine")
         ('test', 'Mine')
@@ -111,19 +111,25 @@ class SplitNames:
         return name.lower() if name not in self.all and name.lower() in self.all else name
 
     def check(self, split: str, where: Path | str, there: Iterable[object] = ()) -> None:
-        """Reject a missing split that an option names. `there` are the names of other parts."""
+        """Raise the error for a missing split, if an option names it.
+
+        Args:
+            split: the missing split.
+            where: the data, for the message.
+            there: names of the parts of the data.
+        """
         if split in self.given:
             got = f"got {self.given[split]}; there is {inventory(sorted(map(str, there))) or 'none'}"
             raise ArgumentError(f"--{split}-split: expected the name of a part of {where}, {got}")
 
     def refuse(self, data: str) -> None:
-        """Reject all names by options for data with known splits."""
+        """Reject names from options, for data with fixed splits."""
         for split, name in self.given.items():
             raise ArgumentError(f"--{split}-split: expected none for {data}, whose splits are known; leave {name} out")
 
 
 def spelled_splits(where: Path, parts: Iterable[str], names: SplitNames) -> dict[str, str]:
-    """Return the name of each part as in `names`, unless another part has exactly that one.
+    """Return the names of parts as in `names`, unless another part has the same name.
 
     >>> spelled_splits(Path("folder"), ["train", "Test", "unlabelled"], SplitNames())
     {'train': 'train', 'Test': 'test', 'unlabelled': 'unlabelled'}
@@ -145,10 +151,10 @@ def split_of(cell: Any, names: SplitNames, known: str = "") -> str:
     Args:
         cell: a text, or its bytes.
         names: the names of splits.
-        known: the name of the split of the row's file or part, "" if there is none.
+        known: name of the split of the file or part of the row, "" if there is none.
 
     Raises:
-        CellError: if it is no split, or another one than the known.
+        CellError: if it is no split, or not the split of the file or part.
 
     Example:
         >>> split_of("dev", SplitNames()), split_of("late", SplitNames({"test": "late"}))
@@ -175,14 +181,14 @@ def held_out(missing: Sequence[str], sizes: Mapping[str, int], what: str) -> str
 
 
 def only(files: Sequence[Path], way_out: str = "move away the others") -> Path | None:
-    """Return the one file that several names may have; None if there is none.
+    """Return the only file of a list, None if it is empty.
 
     Args:
-        files: the files that are there.
-        way_out: an order that leaves one.
+        files: the existing files.
+        way_out: an order to the user, for the message.
 
     Raises:
-        ArgumentError: if there are several.
+        ArgumentError: if there are several files.
     """
     if len(files) > 1:
         names = f"{', '.join(path.name for path in files[:-1])} and {files[-1].name}"

@@ -1,4 +1,4 @@
-"""A table of rows as it was read, before its rows are checked and divided into splits."""
+"""A table of rows, before the rows are checked and divided into splits."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 __all__ = ["Row", "Table", "row_of"]
 
 Row: TypeAlias = Mapping[str, Any]
-"""One example: values by the names of their columns."""
+"""Values of an example by column."""
 
 
 @dataclass(frozen=True)
@@ -16,10 +16,10 @@ class Table:
 
     Args:
         rows: mappings from columns to cells, or sequences of cells.
-        where: the place of a row by its index from 0, for messages: "row 7 of texts.csv".
-        labels: the names of classes, by the column that holds their numbers.
-        note: how the rows were read, if a user should know; "" otherwise.
-        size: number of rows, None if it is not known yet.
+        where: from the index of a row, from 0, to its place for messages, for example "row 7 of texts.csv".
+        labels: class names by the column of class numbers.
+        note: remarks for the user on the reading of the rows, "" if there are none.
+        size: number of rows, or None before they are counted.
     """
 
     rows: Iterable[Any]
@@ -30,7 +30,7 @@ class Table:
 
 
 def row_of(where: object) -> Callable[[int], str]:
-    """Return the place of each row of a file without a header.
+    """Return a function from an index to the place of a row, without a header.
 
     >>> row_of("texts.jsonl")(6)
     'row 7 of texts.jsonl'

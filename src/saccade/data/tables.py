@@ -1,12 +1,12 @@
-"""Tables in text: CSV and TSV as Excel, pandas and corpora write them, and JSON lines.
+"""Tables in text: CSV, TSV and JSON lines from Excel, pandas and corpora.
 
     text,label                    text<TAB>label                 {"text": "dull", "label": "bad"}
     "dull, and long",bad          "dull", and long<TAB>bad       {"text": "fine", "label": "good"}
 
-A cell between commas, semicolons or bars may be in quotes (RFC 4180). Between tabs, quotes are text, as in the corpora
-of the field, unless all of them are around cells, as Excel and pandas write them. A file called .tsv has tabs, and so
-has one that is not called .csv and has a tab in its first line. Another has the delimiter that its first row has most.
-Excel's first line `sep=;` names the delimiter itself.
+A cell between commas, semicolons or bars may be in quotes (RFC 4180). Between tabs, quotes are text, as in corpora,
+unless all of them are around cells, as Excel and pandas write them. A .tsv file has tabs. Any file except .csv has tabs
+if its first line has one. Other files have the most frequent delimiter of their first row. In files of Excel, a first
+line `sep=;` names the delimiter.
 
 Source:
     Shafranovich 2005, RFC 4180, section 2 (https://www.rfc-editor.org/rfc/rfc4180).
@@ -33,12 +33,12 @@ from saccade.errors import ArgumentError
 __all__ = ["INDEX", "JSON", "number_of", "read_table"]
 
 INDEX = "Unnamed: 0"
-"""Name of a first column without a header that numbers the rows, as pandas names it."""
+"""Name that pandas gives to a first column of row numbers without a header."""
 
 JSON = (".jsonl", ".ndjson", ".json")
 _MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _QUOTED = re.compile(r'(?<![^\t\n])"(?:[^"\t\n]|"")*+"(?=[\t\r\n]|\Z)')  # a cell between tabs
-_LONG_QUOTED = re.compile(r'(?<![^\t\n])"(?:[^"]|"")*+"(?=[\t\r\n]|\Z)')  # which may have tabs and lines
+_LONG_QUOTED = re.compile(r'(?<![^\t\n])"(?:[^"]|"")*+"(?=[\t\r\n]|\Z)')  # a cell with tabs and line breaks
 _SEPARATOR = re.compile(r'\s*"?sep=([,;\t|])"?\s*', re.IGNORECASE)
 
 
@@ -49,11 +49,11 @@ def read_table(path: Path, columns: Sequence[Column] | None = None, *, more: boo
 
     Args:
         path: the file.
-        columns: the columns that a header has to name; None if the first row is a header in any case.
-        more: ignore cells behind those of `columns` in a file without a header.
+        columns: the columns that a header has to name. Default: the first row is a header.
+        more: whether to ignore cells after `columns` in a file without a header.
 
     Raises:
-        ArgumentError: naming the row that is wrong.
+        ArgumentError: for an invalid row, with its number.
         OSError: if the file cannot be read.
     """
     wanted = joined([column.names[0] for column in columns or () if column.needed] or ["columns"])
@@ -94,7 +94,7 @@ def _headed(
     note: str,
     where: Callable[[int], str],
 ) -> Table:
-    """Rows below a header as mappings; rows with tabs as they are if their first one is no header."""
+    """Return rows as mappings, by a header, or by position for tabs without a header."""
     names = [cell.strip().removeprefix('"').removesuffix('"') for cell in cells[0]]
     if not names[0] and _is_index([row[0].strip('" ') for row in cells[1:]]):
         names[0] = INDEX
@@ -123,12 +123,12 @@ def _headed(
 
 
 def _is_index(cells: Sequence[str]) -> bool:
-    """Whether cells are different whole numbers: those of all rows, of some, or of shuffled ones."""
+    """Return whether the cells of a column are distinct integers, in any order."""
     return all(cell.isdecimal() for cell in cells) and len(set(cells)) == len(cells)
 
 
 def _named(names: Sequence[str], rows: list[list[str]]) -> Iterator[dict[str, str]]:
-    """Rows as mappings; a cell that the header does not name is a mistake, one that is missing is blank."""
+    """Yield rows as mappings. Missing cells are blank, and surplus cells an error."""
     for row in rows:
         if len(row) > len(names):
             wanted = f"expected {len(names)} columns, as the header says, got {len(row)}"
@@ -137,7 +137,7 @@ def _named(names: Sequence[str], rows: list[list[str]]) -> Iterator[dict[str, st
 
 
 def _dialect(text: str, path: Path) -> tuple[str, str]:
-    """The text without Excel's first line, and the delimiter."""
+    """Return the text without a first line `sep=`, and the delimiter."""
     head, _, rest = text.partition("\n")
     if (named := _SEPARATOR.fullmatch(head)) and rest.strip():
         return rest, named[1]
@@ -149,7 +149,7 @@ def _dialect(text: str, path: Path) -> tuple[str, str]:
 
 
 def _is_quoted(text: str) -> bool:
-    """Whether all quotes of a table with tabs are around cells, or twice within such cells."""
+    """Return whether all quotes of a table with tabs are around cells or doubled."""
     if '"' not in text:
         return False
     ragged = len({line.count("\t") for line in text.split("\n") if line.strip()}) > 1
@@ -161,7 +161,7 @@ def _cut(text: str, mark: str, *, strict: bool = False) -> Iterator[list[str]]:
 
 
 def _rows(text: str, mark: str, path: Path, quoted: bool) -> list[list[str]]:
-    """All rows as cells, blank ones included."""
+    """Return all rows as cells, with blank rows."""
     if not quoted:
         return [line.removesuffix("\r").split(mark) for line in text.split("\n")]
     rows = list[list[str]]()
@@ -176,7 +176,7 @@ def _rows(text: str, mark: str, path: Path, quoted: bool) -> list[list[str]]:
 
 @contextmanager
 def _long_cells(text: str) -> Iterator[None]:
-    """Let a cell of a table be as long as its text, for which `csv` has one limit of all readers."""
+    """Raise the limit of `csv` on cells to the length of a text. All readers share it."""
     limit = csv.field_size_limit(max(len(text), 1))
     try:
         yield
@@ -185,7 +185,7 @@ def _long_cells(text: str) -> Iterator[None]:
 
 
 def _json(text: str, path: Path) -> tuple[Sequence[int], list[Any]]:
-    """The rows of an array of JSON, or of a file that has an object a line."""
+    """Return the rows of a JSON array, or of a file with an object in each line."""
     if text.lstrip().startswith("[") and suffix_of(path) == ".json":
         rows = _parsed(text, str(path))
         return range(1, len(rows) + 1), rows
@@ -214,10 +214,10 @@ def _is_number(text: str) -> bool:
 
 
 def number_of(text: str) -> float:
-    """Return the number that a text writes in ASCII digits, with a decimal point and perhaps an exponent.
+    """Return the number in a text of ASCII digits, decimal point and exponent.
 
     Raises:
-        ValueError: if it writes none.
+        ValueError: if the text is no such number.
 
     Example:
         >>> number_of(" 1.5e3 "), number_of(".5")
@@ -226,6 +226,6 @@ def number_of(text: str) -> float:
         Traceback (most recent call last):
         ValueError: could not convert string to float: '1_000'
     """
-    if "_" in text or not text.isascii():  # Python's own numbers may have both
+    if "_" in text or not text.isascii():  # float() accepts underscores and other digits
         raise ValueError(f"could not convert string to float: {text!r}")
     return float(text)

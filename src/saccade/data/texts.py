@@ -1,4 +1,4 @@
-"""Files of text: decoded and unpacked, or refused with the command that converts them."""
+"""Reading of text files: decoding and unpacking, or an error with the way out."""
 
 import gzip
 import zlib
@@ -12,21 +12,21 @@ __all__ = ["decoded", "lines_of", "read_lines", "read_text", "suffix_of"]
 
 _GZIP = b"\x1f\x8b"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_BINARY = bytes(set(range(32)) - set(b"\t\n\v\f\r"))  # bytes that no text has; Latin-1 has a character for each
+_BINARY = bytes(set(range(32)) - set(b"\t\n\v\f\r"))  # control bytes, which no text has but Latin-1 decodes
 
 
 def read_text(path: Path, *, latin1: bool = False) -> tuple[str, str]:
     """Read a file of text, packed by gzip or not.
 
     Args:
-        path: the file, in UTF-8, or in UTF-16 with its mark.
-        latin1: read another text as Latin-1, as old corpora and Excel write it.
+        path: the file, in UTF-8, or in UTF-16 with a byte order mark.
+        latin1: whether to read other text as Latin-1, as old corpora and Excel write it.
 
     Returns:
         The text, and a note if it is not in UTF-8.
 
     Raises:
-        ArgumentError: if the file is no text, naming the line, or no whole gzip.
+        ArgumentError: if the file is no text, with the line, or if it is a damaged gzip file.
         OSError: if it cannot be read.
     """
     if got := other_than_file(path):
@@ -37,11 +37,11 @@ def read_text(path: Path, *, latin1: bool = False) -> tuple[str, str]:
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ArgumentError(f"{path}: expected a whole gzip file, got a damaged one ({error}); copy it anew") from error
     text, note = decoded(data, path, latin1=latin1)
-    return text if "\n" in text else text.replace("\r", "\n"), note  # lines of old Macs end at \r
+    return text if "\n" in text else text.replace("\r", "\n"), note  # lines of old Macs end with \r
 
 
 def decoded(data: bytes, path: Path, *, latin1: bool = False) -> tuple[str, str]:
-    r"""Decode the bytes of a file, as `read_text` does.
+    r"""Decode the bytes of a file, as in `read_text`.
 
     >>> decoded(b"caf\xe9", Path("a.csv"), latin1=True)
     ('café', 'a.csv: it is no UTF-8, and was read as Latin-1')
@@ -60,14 +60,14 @@ def decoded(data: bytes, path: Path, *, latin1: bool = False) -> tuple[str, str]
 
 
 def read_lines(path: Path, holds: str = "a sentence a line") -> list[str]:
-    r"""Read the lines of a file of UTF-8, packed or not, which end at \n or \r\n.
+    r"""Read the lines of a file in UTF-8, packed by gzip or not, divided by \n or \r\n.
 
     Args:
         path: the file.
         holds: its expected content, for messages.
 
     Raises:
-        ArgumentError: as `read_text`, or if the file is empty.
+        ArgumentError: as in `read_text`, or if the file is empty.
         OSError: if it cannot be read.
     """
     text, _ = read_text(path)
@@ -77,7 +77,7 @@ def read_lines(path: Path, holds: str = "a sentence a line") -> list[str]:
 
 
 def lines_of(text: str) -> list[str]:
-    r"""Return the lines of a text, which end at \n or \r\n alone.
+    r"""Return the lines of a text, divided by \n or \r\n only.
 
     >>> lines_of("a\r\nb\u2028c\n")
     ['a', 'b\u2028c']
@@ -86,7 +86,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def suffix_of(path: Path) -> str:
-    """Return the suffix of a file's name, packed or not.
+    """Return the suffix of a file name in lower case, without .gz.
 
     >>> suffix_of(Path("A.CSV.gz"))
     '.csv'

@@ -1,7 +1,7 @@
 """Jobs: from raw data to a trained model, and from raw inputs to raw outputs.
 
-A new one is a module here with a `saccade.tasks.task.Task`, and a line in `TASKS`. Other packages name theirs by an
-entry point of the group `saccade.tasks`, and models for tasks by one of the group `saccade.models`.
+A new task is a module of this package with a `saccade.tasks.task.Task`, and a line in `TASKS`. Other packages register
+tasks by entry points of the group `saccade.tasks`, and models by entry points of the group `saccade.models`.
 """
 
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ def load_task(name: str) -> "Kind":
     """Return a task by its name.
 
     Raises:
-        SaccadeError: if there is none of that name, or it cannot be imported.
+        SaccadeError: if there is no such task, or it cannot be imported.
 
     Example:
         >>> load_task("glimpse").unit
@@ -57,7 +57,7 @@ def load_task(name: str) -> "Kind":
 def usable_tasks(names: Iterable[str]) -> "dict[str, Kind]":
     """Return tasks by name.
 
-    Tasks of other packages that cannot be imported are left out, with a note.
+    If the import of a task of another package fails, the task is left out with a note.
     """
     tasks = dict[str, "Kind"]()
     for name in names:

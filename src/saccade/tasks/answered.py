@@ -20,7 +20,7 @@ class Answered(ABC):
 
     @abstractmethod
     def lines(self) -> list[str]:
-        """Return a line for each requested answer, blank ones if there are fewer answers."""
+        """Return a line for each requested answer, blank if there are fewer answers."""
 
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
         """Draw pictures, and return their paths. Default: none."""
@@ -28,7 +28,7 @@ class Answered(ABC):
 
     @property
     def remark(self) -> str:
-        """A remark beside the answer to an example of training. Default: none."""
+        """Return a remark beside the answer to a training example. Default: none."""
         return ""
 
     def __str__(self) -> str:

@@ -15,7 +15,7 @@ from saccade.train.randomness import derive, generator
 
 __all__ = ["POOL", "Cache", "Sampler", "Sized", "by_length", "in_batches", "rectangle"]
 
-_LOOKED_AT = 1000  # examples whose mean size decides how many make a batch
+_LOOKED_AT = 1000  # number of examples for the mean size of an example
 POOL = 16
 """Batches of a pool: enough for little padding, few enough to stay random."""
 
@@ -55,9 +55,9 @@ def in_batches(sizes: Sequence[int], batch_tokens: int, work: Callable[[list[int
     """Return a result for each index, in order, computed in groups of like sizes.
 
     Args:
-        sizes: of the examples.
-        batch_tokens: size of a group, padding included, see `by_length`.
-        work: from the indices of a group to a result each.
+        sizes: sizes of the examples.
+        batch_tokens: size of a group with padding, see `by_length`.
+        work: from the indices of a group to a result for each.
 
     Example:
         >>> in_batches([9, 2, 2, 3], 6, lambda indices: [10 * index for index in indices])
@@ -70,14 +70,14 @@ def in_batches(sizes: Sequence[int], batch_tokens: int, work: Callable[[list[int
 
 
 class Cache(Generic[T]):
-    """A function of an index that keeps results up to a number of bytes.
+    """A function of an index with a cache of limited bytes.
 
-    Further results are computed again each time.
+    If the cache is full, further results are computed each time.
 
     Args:
         make: the function.
-        limit: bytes of all results.
-        nbytes: bytes of a result.
+        limit: size of the cache in bytes.
+        nbytes: from a result to its size in bytes.
 
     Example:
         >>> cache = Cache(lambda index: [index], 2, lambda item: 1)
@@ -103,7 +103,7 @@ class Cache(Generic[T]):
 
 
 class _Last(Generic[T]):
-    """A function of a number that remembers its last few results."""
+    """A function of a number with a cache of its last results."""
 
     def __init__(self, make: Callable[[int], T], count: int) -> None:
         self._make, self._count, self._results = make, count, dict[int, T]()
@@ -138,10 +138,10 @@ class Sampler(Generic[E]):
     come in random order.
 
     Args:
-        encode: from indices of the training split to the examples that can be trained on, one or more.
+        encode: from indices of the training split to usable examples, one or more.
         size: number of indices, or None if they are endless.
         batch_tokens: approximate tokens of a batch.
-        seed: of the run.
+        seed: seed of the run.
         count: from indices to the tokens of their examples, if it needs no examples. Then the sampler decodes no images
             before its first batch.
         order: from a generator to the indices of an epoch. Default: `torch.randperm`.

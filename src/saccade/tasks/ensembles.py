@@ -17,15 +17,15 @@ _OF_ONE = ("jacobian", "grad-cam")  # pictures of the layers of one model
 
 
 def check_alike(task: Any, others: Sequence[Any], parts: Callable[[Any], Mapping[str, tuple[object, str]]]) -> None:
-    """Reject runs of another task, or with another part that all have to share.
+    """Reject runs of another task, or with different shared parts.
 
     Args:
-        task: that of the first run.
+        task: task of the first run.
         others: the other runs (`saccade.train.trained.Trained`).
-        parts: from a task to the parts to share by name, with a description of a different one.
+        parts: from a task to its shared parts by name, each with a description for the error.
 
     Raises:
-        ArgumentError: naming the first run that does not fit, and the part.
+        ArgumentError: for the first run with a difference, with its name and the part.
     """
     shared = parts(task)
     for other in others:
@@ -49,10 +49,10 @@ def check_drawn(model: Any, by: str | None, *, attends: bool = True) -> None:
     Args:
         model: a model, or an ensemble.
         by: kind of the picture, or None for the default.
-        attends: whether the model attends. The default picture of others is of one model.
+        attends: whether the model attends. Otherwise the default picture is one of a single model.
 
     Raises:
-        ArgumentError: naming the way out.
+        ArgumentError: if the picture needs a single model, with the way out.
 
     Example:
         >>> from saccade.models.bag import Bag
@@ -106,10 +106,10 @@ class Looking:
     def look(self, *source: Any) -> Looked:
         """Return the joint logits of some inputs, and the attention of all members.
 
-        There are no weights if members have cells of several sizes, and none of words if a member has none.
+        There are no weights if the cells of members differ in size, and no weights of words if a member has none.
 
         Args:
-            source: arguments of the `look` of members.
+            source: arguments of `look` of the members.
         """
         looks = [member.look(*source) for member in self.members]
         logits = self.together([look.logits for look in looks])

@@ -17,8 +17,8 @@ class Taken(NamedTuple):
     """Weights of a mixture of experts for the tokens of a text.
 
     Args:
-        name: of the layer of the model with the mixture.
-        weights: of each expert's output, `(tokens, experts)`, 0 if it did not take the token.
+        name: name of the layer with the mixture.
+        weights: weights of the outputs of experts, `(tokens, experts)`, 0 if the expert does not take the token.
     """
 
     name: str
@@ -32,8 +32,8 @@ def taken(model: Any, run: Callable[[], Any]) -> list[Taken]:
 
 
     Args:
-        model: in evaluation mode.
-        run: calls the model, or a part of it.
+        model: a model in evaluation mode.
+        run: function that calls the model, or a part of it.
 
     Example:
         >>> import torch
@@ -56,10 +56,10 @@ def draw_taken(
     """Draw a picture of each mixture, tokens by experts, and yield the files.
 
     Args:
-        mixtures: of `taken`. Weights after the last token are left out.
-        tokens: as they are written.
-        path: without a suffix. The name of the layer is appended.
-        title: of the text.
+        mixtures: result of `taken`. Weights after the last token are left out.
+        tokens: tokens as text.
+        path: path without a suffix. The name of the layer is appended.
+        title: title of the text.
         json: whether to write the numbers too.
     """
     for name, weights in mixtures:

@@ -18,13 +18,13 @@ def by_group(
     """Score each group as a corpus of its own.
 
     Args:
-        score: of outputs and references.
+        score: from outputs and references to a number.
         outputs: texts of the model.
-        references: the right text of each, or several.
-        groups: of each output, for example its language or its length.
+        references: one reference or several for each output.
+        groups: the group of each output, for example its language or length.
 
     Returns:
-        A score for each group, numbered groups in their order, others by name.
+        A score for each group, numbered groups in order of numbers, other groups by name.
 
     Example:
         >>> def exact_match(outputs, references):

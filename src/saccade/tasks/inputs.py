@@ -27,10 +27,10 @@ Inputs: TypeAlias = str | Path | Mapping[str, Any] | Iterable[Any] | _Arrow
 
 
 def input_lines(task: Job, inputs: Inputs) -> Iterator[str]:
-    """Return inputs from Python as the lines that `Job.read` reads.
+    """Return inputs from Python as lines for `Job.read`.
 
     Args:
-        task: of the run.
+        task: job of the run.
         inputs: as for `saccade.runs.Run.predict`.
 
     Raises:
@@ -48,7 +48,7 @@ def input_lines(task: Job, inputs: Inputs) -> Iterator[str]:
 
 
 def _of_path(task: Job, path: Path) -> Iterable[Any]:
-    """Inputs of a path: rows of a table, lines of a text, or files."""
+    """Return the inputs of a path: rows of a table, lines of a text, or files."""
     files = task.inputs == "files"
     if path.is_dir() and files:
         return [str(file) for file in files_below(path) if file.suffix.lower() in task.suffixes]
@@ -61,5 +61,5 @@ def _of_path(task: Job, path: Path) -> Iterable[Any]:
 
 
 def _beside(folder: Path, row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of a table with the paths of files beside it."""
+    """Return a row with the paths of files in the folder of its table."""
     return {name: str(folder / cell) if (folder / str(cell)).is_file() else cell for name, cell in row.items()}

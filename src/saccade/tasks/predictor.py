@@ -25,7 +25,7 @@ class Predictor(ABC):
     `measure(model, predictions, examples, request)` for an `Evaluation` of all predictions.
 
     Args:
-        codec: of the run.
+        codec: codec of the run.
     """
 
     codec: Any
@@ -84,9 +84,9 @@ class Predictor(ABC):
         """Return the answer to an input.
 
         Args:
-            item: the input, as the codec read it.
-            prediction: of the model, or None if the input is blank or could not be read.
-            weights: its attention, `(queries, keys)`, or None without attention or if the answer is written as lines.
+            item: the input from the codec.
+            prediction: prediction of the model, or None if the input is blank or could not be read.
+            weights: attention `(queries, keys)`, or None without attention or if the answer is written as lines.
         """
         raise NotImplementedError
 

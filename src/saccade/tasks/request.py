@@ -11,7 +11,7 @@ __all__ = ["NoOptions", "changes", "completed", "results_name"]
 
 R = TypeVar("R")
 
-_LONGEST = 180  # bytes of a request in a file name, of 255 that systems take
+_LONGEST = 180  # largest number of bytes of a request in a file name, of 255 in all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +20,7 @@ class NoOptions:
 
 
 def completed(kind: type[R], request: Any) -> R:
-    """Return the request of another verb as one of a kind with all its fields.
+    """Convert the request of another verb to a kind with all its fields.
 
     >>> from saccade.tasks.generate.request import EvalRequest, Request
     >>> completed(Request, EvalRequest(beam_size=5)).beam_size, completed(Request, None).nbest
@@ -38,7 +38,7 @@ def changes(request: Any) -> dict[str, Any]:
 def results_name(split: str, unusual: Mapping[str, Any], folder: Path) -> str:
     """Return the name of a file of results, without suffix.
 
-    Too many words become a hash.
+    A long request becomes a hash.
 
     >>> results_name("test", {"beam_size": 2}, Path("runs/a"))
     'results-test-beam-size-2'
@@ -50,7 +50,7 @@ def results_name(split: str, unusual: Mapping[str, Any], folder: Path) -> str:
 
 
 def _words(unusual: Mapping[str, Any], folder: Path) -> Iterator[str]:
-    """Words of a request for the file's name. Runs are relative to this one's parent."""
+    """Yield words of a request for a file name. Runs are relative to `folder.parent`."""
     for name, value in unusual.items():
         for item in value if name == "ensemble" else [value]:
             yield name.replace("_", "-")

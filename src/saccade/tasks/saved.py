@@ -1,4 +1,4 @@
-"""Files that a task saves in a run beside its weights."""
+"""Files of a task in a run, beside the weights."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,14 +13,14 @@ from saccade.errors import ArgumentError
 __all__ = ["TOKENIZER", "labels_from", "reading", "whole_number"]
 
 TOKENIZER = "tokenizer.json"
-_LARGEST = 2**31  # beyond any length, rate or dimension
+_LARGEST = 2**31  # above any length, rate or dimension
 
 
 @contextmanager
 def reading(path: Path, what: str, load: Callable[[Path], Any] = read_json) -> Iterator[Any]:
-    """Give the content of a file of a run.
+    """Yield the content of a file of a run, as a context.
 
-    Its faults, and those that the block meets in it, become one error.
+    Errors of the file, and errors of the block about its content, become an ArgumentError.
 
     Args:
         path: the file.
@@ -28,7 +28,7 @@ def reading(path: Path, what: str, load: Callable[[Path], Any] = read_json) -> I
         load: from the path to the content.
 
     Raises:
-        ArgumentError: naming the file.
+        ArgumentError: for an invalid file, with its path.
     """
     try:
         yield load(path)
@@ -39,7 +39,7 @@ def reading(path: Path, what: str, load: Callable[[Path], Any] = read_json) -> I
 
 
 def whole_number(content: Mapping[str, Any], name: str) -> int:
-    """Return a number above 0.
+    """Return an integer above 0.
 
     >>> whole_number({"longest_target": 9}, "longest_target")
     9

@@ -16,14 +16,14 @@ A = TypeVar("A")
 
 
 def texts(inputs: Any, columns: Sequence[Sequence[str]] = ()) -> Iterator[str]:
-    """Give a text or a path, several, or rows by their columns, as lines.
+    """Yield texts, paths or rows as lines of input.
 
     Args:
         inputs: a text, a path, or an iterable of texts, paths and mappings. A cell may be a list of words.
         columns: accepted names of each column of an input.
 
     Raises:
-        ArgumentError: for anything else.
+        ArgumentError: for inputs of another kind.
 
     Example:
         >>> list(texts("one")), list(texts(["one", Path("two.png"), {"Text": ["a", "word"]}], [("text",)]))
@@ -49,15 +49,15 @@ def stream(
 ) -> Iterator[A]:
     """Answer lines as they come.
 
-    A line that cannot be read has a note, and an answer as `Unreadable`. The stream goes on, and ends with an error.
-    The error of a single line that was not typed tells its fault.
+    An invalid line leads to a note and an answer as `Unreadable`. The stream goes on, and ends with an error. If the
+    only line is invalid and not typed, its own error is raised.
 
     Args:
         read: from a line and its number, from 1 on, to an input.
         answer: from inputs to their answers.
         lines: the lines.
-        ahead: lines that are read at most before the first of them is answered.
-        typed: whether a user types the next line after the answer to the last one.
+        ahead: largest number of lines to read before an answer.
+        typed: whether a user types each line after the answer to the previous line.
 
     Raises:
         ArgumentError: if a line could not be read.
@@ -82,7 +82,7 @@ def _inputs(read: Callable[[str, int], Any], lines: Iterable[str], typed: bool) 
         try:
             yield read(line, number)
         except SaccadeError as error:
-            if number == 1 and not typed:  # else this would wait for the next line
+            if number == 1 and not typed:  # a typed next line would block
                 pending = list(islice(remaining, 1))
                 if not pending:
                     raise

@@ -52,7 +52,7 @@ class Hard(NamedTuple):
 
 @dataclass(frozen=True)
 class AsTraining:
-    """Data with any of its splits as the training split.
+    """Data with any split as the training split.
 
     Examples of training have their targets as tensors.
     """
@@ -139,22 +139,22 @@ class Task:
     """A kind of job.
 
     Args:
-        name: of the task.
-        summary: a sentence about it.
-        unit: of a batch's size, such as "tokens".
-        headline: the metric by which checkpoints are compared, larger is better, or a function of a run's options.
+        name: name of the task.
+        summary: a sentence about the task.
+        unit: unit of the batch size, for example "tokens".
+        headline: the metric to compare checkpoints, larger is better, or a function from options to the metric.
         models: "module:Class" of each model. The class has `Options` (a dataclass) and `recipes`.
         builtin: a sentence about each built-in data set.
-        open: from a run's options, and Python objects if `data` is some, to a data set.
-        codec: learned from the data.
-        predictor: from a codec.
-        Options: dataclass of the options that all runs share.
+        open: from the options of a run and Python objects, or None, to a data set.
+        codec: class of the codec.
+        predictor: from a codec to a predictor.
+        Options: dataclass of the options of all runs.
         recipes: defaults of each built-in data set, and of "files", for all models.
         requests: dataclass of the options of the verbs "predict", "eval" and "look". Default: no options.
         inputs: lines of text, or paths of files. "-" is standard input.
-        suffixes: of the files that it takes from a folder, or a function of the codec.
+        suffixes: suffixes of input files in a folder, or a function of the codec.
         columns: from a run's options to the accepted names of each column of an input, for rows from Python.
-        suit: recipe of a model for data that are not built in.
+        suit: recipe of a model for data of the user.
         sampler: from a job to its training batches. Default: about `batch_tokens` words, or else `batch_size` samples.
         evaluate: measures some examples of a split. Default: by the predictor's `predict` and `measure`.
         lines: from a codec and Python objects to lines of input. Default: texts, paths, and rows by `columns`.
@@ -208,7 +208,7 @@ class Task:
         return job
 
     def restore(self, options: Any, folder: Path, objects: Any = None) -> "Job":
-        """Read the codec of a run. Its data are opened only if they are needed."""
+        """Read the codec of a run. Its data are opened at their first use."""
         return Job(self, self.codec.restore(folder, options), self._opened(options, objects))
 
     def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
@@ -264,7 +264,7 @@ class Job:
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """Suffixes of the files that it takes from a folder."""
+        """Suffixes of input files in a folder."""
         suffixes = self.task.suffixes
         return suffixes if isinstance(suffixes, tuple) else suffixes(self.codec)
 
@@ -275,7 +275,7 @@ class Job:
 
     @property
     def data(self) -> Any:
-        """The data set, opened when it is first needed."""
+        """Data set, opened at its first use."""
         return self.rows.get()
 
     @cached_property
@@ -362,7 +362,7 @@ class Job:
         self.predictor.check(model, request)
 
     def answer(self, model: nn.Module, inputs: Sequence[Any], request: Any, form: Form = "lines") -> Sequence[Answer]:
-        """Return an answer to each input, a blank one if it could not be read."""
+        """Return an answer to each input, blank for an unreadable input."""
         return self.predictor.answer(model, inputs, request, form)
 
     def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple["Job", nn.Module]:

@@ -1,1 +1,4 @@
-"""Published layouts of data, a file each: from a path to tables by split, or None for another layout."""
+"""Published layouts of data, a module for each.
+
+A layout is a function from a path to tables by split. It returns None for a path with another layout.
+"""

@@ -1,4 +1,6 @@
-"""Aligned files of two languages, a file a side and split, as Multi30k, Moses and the tasks of WMT come.
+"""Aligned files of two languages, as in Multi30k, Moses and the tasks of WMT.
+
+Each side of each split is a file.
 
 corpus/train.de  corpus/val.de  corpus/test.de     line n of one side translates line n of the other
 corpus/train.en  corpus/val.en  corpus/test.en
@@ -17,21 +19,21 @@ __all__ = ["aligned"]
 
 
 def aligned(path: Path, names: SplitNames, source: str | None, target: str | None) -> dict[str, Table] | None:
-    """Return rows of a source and its target, from files that may be packed by gzip.
+    """Return rows of a source and its target, from files packed by gzip or not.
 
-    A test split may have another name that begins with test (test_2016_flickr); the first one with both sides counts.
+    A test split may have another name with the prefix test (test_2016_flickr). The first with both sides counts.
 
     Args:
-        path: the folder, or the beginning of the names of two files (europarl-v7.de-en).
+        path: the folder, or the prefix of two files (europarl-v7.de-en).
         names: the names of splits.
-        source: the end of the names of the sources' files, such as "de".
-        target: the end of the names of the targets' files.
+        source: suffix of the source files, for example "de".
+        target: suffix of the target files.
 
     Returns:
-        The table of each split by its name there; None if the path is no folder of such files.
+        Tables by the names of their splits in the data, or None for a path without such files.
 
     Raises:
-        ArgumentError: naming the option, split, file or line that is wrong.
+        ArgumentError: for an invalid option, split, file or line, with its name.
         OSError: if a file cannot be read.
     """
     if not path.is_dir():
@@ -52,7 +54,7 @@ def aligned(path: Path, names: SplitNames, source: str | None, target: str | Non
             names.check(split, path, {file.name.partition(".")[0] for file in path.iterdir()})
         parts |= found
     missing = [split for split in SPLITS if not any(names.split(name) == split for name in parts)]
-    if len(missing) == 1 or "train" in missing:  # more likely forgotten, or called otherwise, than left to us
+    if len(missing) == 1 or "train" in missing:  # more likely forgotten or renamed than left to be held out
         wanted = " or ".join(f"{name}.{sides[0]} and {name}.{sides[1]}" for name in names.of(missing[0]))
         option = f"--{missing[0]}-split names them"
         raise ArgumentError(f"{path}: expected {wanted}, found no such pair of files; {option}")
@@ -79,7 +81,10 @@ def _sides(folder: Path, source: str | None, target: str | None, names: SplitNam
 
 
 def _pair(path: Path, sides: Sequence[str], *, alone: bool = False) -> tuple[Path, Path] | None:
-    """The files of both sides, plain ones before packed ones; one side without the other is an error unless `alone`."""
+    """Return the files of both sides, plain files before packed files.
+
+    A missing side is an error unless `alone`.
+    """
     files = [
         next(
             (file for packed in ("", ".gz") if (file := path.with_name(f"{path.name}.{side}{packed}")).is_file()), None

@@ -1,11 +1,13 @@
-"""CMU's census corpus AN4: names and addresses, spelled and in words and numbers, as features.
+"""AN4, the census corpus of CMU: names, addresses and numbers, as features.
+
+Words are spelled or spoken.
 
     etc/an4_train.fileids           an4_clstk/fash/an255-fash-b
     etc/an4_train.transcription     U M N Y H SIX (an255-fash-b)
     feat/an4_clstk/fash/an255-fash-b.mfc     13 mel-frequency cepstral coefficients a frame, 100 frames a second
 
-The test is the official one, of ten speakers who are not in training. Every tenth of the training speakers, by the
-alphabet, validates: seven of 74, 91 of 948 utterances.
+The test split is the official one, of ten speakers outside training. Validation is every tenth training speaker in
+alphabetical order: seven of 74 speakers, 91 of 948 utterances.
 
 Source:
     A. Acero, Acoustical and Environmental Robustness in Automatic Speech Recognition, Kluwer 1993.
@@ -24,16 +26,18 @@ from saccade.errors import ArgumentError
 
 __all__ = ["an4"]
 
-_NTH = 10  # every tenth speaker validates
+_NTH = 10  # every tenth speaker is for validation
 _LINE = re.compile(r"(.*?)\s*\(([^()\s]+)\)")
 _FILLERS = {"<s>", "</s>", "<sil>"}
 
 
 def an4(folder: Path, names: SplitNames) -> dict[str, Table] | None:
-    """Return rows of `listed`, a file id, `audio`, `text`, `speaker` and `split`; None for another folder.
+    """Return rows of a file id `listed`, `audio`, `text`, `speaker` and `split`.
+
+    The result is None for another layout.
 
     Raises:
-        ArgumentError: naming the split of an option, the file or the row that is wrong.
+        ArgumentError: for an invalid split of an option, file or row, with its name.
         OSError: if a file cannot be read.
     """
     if not (folder / "etc/an4_train.fileids").is_file():

@@ -1,4 +1,4 @@
-"""JSON files with lists of objects, as COCO, Karpathy and VQA write images, captions and answers."""
+"""JSON files with lists of objects: images, captions and answers of COCO and VQA."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -16,10 +16,10 @@ _KINDS = {str: "a text", int: "a whole number", list: "a list"}
 
 
 def read_objects(path: Path, holds: str) -> dict[str, Any]:
-    """Return the object of a JSON file, such as captions.
+    """Return the object in a JSON file, for example captions.
 
     Raises:
-        ArgumentError: if it is none.
+        ArgumentError: if it is no object.
         OSError: if the file cannot be read.
     """
     data = read_bytes(path, str(path), f"{holds} in JSON", _MOST_BYTES, f"leave out everything but {holds}")
@@ -37,12 +37,12 @@ def objects(content: Mapping[str, Any], name: str, where: object, **fields: type
 
     Args:
         content: the object with the list.
-        name: of the list.
-        where: the place of the object, for messages.
-        fields: the fields that each has, and their kinds: str, int or list.
+        name: key of the list.
+        where: the file, for messages.
+        fields: required fields of each object, and their kinds: str, int or list.
 
     Raises:
-        ArgumentError: naming the object that is wrong.
+        ArgumentError: for an invalid object, with its place.
 
     Example:
         >>> list(objects({"questions": [{"question_id": 7}]}, "questions", "a.json", question_id=int))
@@ -60,7 +60,7 @@ def objects(content: Mapping[str, Any], name: str, where: object, **fields: type
 
 
 def filled(rows: list[tuple[str, Row]], column: str, source: Path, *notes: str) -> Table:
-    """Return a table of rows and their places, without those whose text in a column is blank.
+    """Return a table of rows and their places, without rows of a blank text.
 
     >>> table = filled([("row 1", {"caption": " "}), ("row 2", {"caption": "a dog"})], "caption", Path("a.txt"))
     >>> table.note, table.where(0)

@@ -1,4 +1,7 @@
-"""Arrays of NumPy as tables: one array of rows; or X and y, by themselves or by split (X_train, y_train)."""
+"""Arrays of NumPy as tables.
+
+A file has one array of rows, or arrays X and y, for all splits or for each (X_train, y_train).
+"""
 
 import zipfile
 from pathlib import Path
@@ -15,14 +18,16 @@ from saccade.errors import ArgumentError
 
 __all__ = ["array_table", "arrays"]
 
-_MOST = 100_000_000  # numbers, which take 4 GiB as rows
+_MOST = 100_000_000  # largest number of elements. As rows they take 4 GiB.
 
 
 def arrays(path: Path, names: SplitNames) -> dict[str, Table] | None:
-    """Return the rows of a .npy or .npz file as mappings; None for another file. Nothing is unpickled.
+    """Return the rows of a .npy or .npz file as mappings, None for another file.
+
+    Nothing is unpickled.
 
     Raises:
-        ArgumentError: if it holds other arrays.
+        ArgumentError: if the file has other arrays.
         OSError: if it cannot be read.
     """
     if suffix_of(path) not in (".npy", ".npz") or not path.is_file():
@@ -66,7 +71,9 @@ def _member(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
 
 
 def array_table(array: NDArray[Any], where: str, named: tuple[str, ...] | None = None, note: str = "") -> Table:
-    """Return the rows of an array `(rows, columns)` as mappings; columns without names have their numbers, from 1 on.
+    """Return the rows of an array `(rows, columns)` as mappings.
+
+    Default names of columns are their numbers, from 1 on.
 
     Raises:
         ArgumentError: if it has another shape or kind, or is too large.

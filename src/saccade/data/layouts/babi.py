@@ -1,7 +1,8 @@
 """bAbI: stories with questions between their sentences.
 
-A file holds one of 20 tasks and one split, `qa1_single-supporting-fact_train.txt`. A line is a number, which begins
-again at 1 with each story, and a sentence; or a question, a tab, its answer, a tab and the sentences that support it.
+A file has one of 20 tasks and one split, for example `qa1_single-supporting-fact_train.txt`. A line is a number and a
+sentence, or a number, a question, a tab, its answer, a tab and the numbers of the supporting sentences. The numbers of
+each story start at 1.
 
 Source:
     Weston et al. 2015, "Towards AI-Complete Question Answering: A Set of Prerequisite Toy Tasks"
@@ -35,7 +36,7 @@ def cut(text: str) -> list[str]:
 
 
 def babi(path: Path, names: SplitNames) -> dict[str, Table] | None:
-    """Return rows of a story, its answers and its task; None for another path.
+    """Return rows of a story, its answers and its task, or None for another layout.
 
     Tasks without a training file are left out, with a note.
 
@@ -44,7 +45,7 @@ def babi(path: Path, names: SplitNames) -> dict[str, Table] | None:
         names: the names of splits.
 
     Raises:
-        ArgumentError: naming the line that is wrong, or if there are no training files.
+        ArgumentError: for an invalid line, with its number, or without training files.
         OSError: if a file cannot be read.
     """
     if not (named := _named(path)):
@@ -72,7 +73,7 @@ def babi(path: Path, names: SplitNames) -> dict[str, Table] | None:
 
 
 def is_babi(path: Path) -> bool:
-    """Return whether a path is a folder with bAbI's files, or the beginning of their names.
+    """Return whether a path is a folder or a prefix of bAbI files.
 
     >>> is_babi(Path("nowhere/qa1"))
     False
@@ -81,7 +82,7 @@ def is_babi(path: Path) -> bool:
 
 
 def _named(path: Path) -> list[tuple[Path, str, str]]:
-    """The files of a path with the task and the split of each."""
+    """Return the files of a path with task and split."""
     folder, task = (path, "") if path.is_dir() else (path.parent, path.name)
     there = sorted(folder.iterdir()) if folder.is_dir() and (not task or re.fullmatch(r"qa\d+", task)) else []
     named = [(file, match[1], match[2]) for file in there if (match := _FILE.fullmatch(file.name))]
@@ -89,7 +90,7 @@ def _named(path: Path) -> list[tuple[Path, str, str]]:
 
 
 def _stories(file: Path, task: str) -> Iterator[dict[str, str]]:
-    """The stories of a file, each with a question or more."""
+    """Yield the stories of a file, each with at least one question."""
     words, answers, count = list[str](), list[str](), 0
     for number, line in enumerate(read_lines(file, "a question, a tab and its answer somewhere"), 1):
         if not line.strip():
@@ -103,7 +104,7 @@ def _stories(file: Path, task: str) -> Iterator[dict[str, str]]:
                 yield {"story": " ".join(words), "answers": " ".join(answers), "task": task}
             words, answers = [], []
         sentence, tab, rest = rest.partition("\t")
-        words += [word for word in cut(sentence) if word != QUESTION]  # only a sentence with an answer asks
+        words += [word for word in cut(sentence) if word != QUESTION]  # a question mark only for lines with an answer
         if tab:
             words.append(QUESTION)
             answers.append(_answer(rest, where))

@@ -3,8 +3,8 @@
     CIFAR-10:    1 byte label, 3,072 bytes pixels       data_batch_1.bin to data_batch_5.bin, test_batch.bin
     CIFAR-100:   2 bytes labels (coarse, fine), pixels  train.bin, test.bin
 
-The pixels are 32 rows of 32 of red, then of green, then of blue. Python's version of the data is pickles, which can run
-any program, and are not read.
+The pixels are 32 rows of 32 red values, then green, then blue. The Python version of the data is not read, because
+pickles can run any program.
 
 Source:
     A. Krizhevsky 2009, "Learning Multiple Layers of Features from Tiny Images"; https://www.cs.toronto.edu/~kriz/cifar.html.
@@ -31,16 +31,17 @@ _WAY_OUT = "take the binary version (cifar-10-binary.tar.gz), unpacked"
 
 
 def cifar(folder: Path, names: SplitNames) -> dict[str, Table] | None:
-    """Return rows of `image`, `(3, 32, 32)`, its `label` and `key`, a hash; None for another folder.
+    """Return rows of `image` `(3, 32, 32)`, `label` and a hash `key`.
 
-    Labels have the names of batches.meta.txt or fine_label_names.txt, else they are numbers.
+    Labels are the names in batches.meta.txt or fine_label_names.txt, otherwise numbers. The result is None for another
+    layout.
 
     Args:
-        folder: with the .bin files, or with the folder that the archive unpacks to in it.
+        folder: folder of the .bin files, or parent folder of the unpacked archive.
         names: the names of splits.
 
     Raises:
-        ArgumentError: if it is Python's version, a file is missing, cut off or has a label that has no name.
+        ArgumentError: for the Python version, a missing or truncated file, or a label without a name.
         OSError: if a file cannot be read.
     """
     here = next((folder / name for name in _FOLDERS if (folder / name).is_dir()), folder)

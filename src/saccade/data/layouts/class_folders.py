@@ -1,4 +1,4 @@
-"""Files whose labels are the names of their folders: texts, recordings or images, as many collections come.
+"""Texts, recordings or images with folder names as labels.
 
 train/cat/1.jpg  test/dog/7.jpg     splits, then labels
 cat/1.jpg        dog/7.jpg          labels alone; validation_list.txt and testing_list.txt may name those held out
@@ -21,13 +21,13 @@ from saccade.errors import ArgumentError
 
 __all__ = ["class_folders", "labelled_files"]
 
-_UNLABELLED = {"unsup", "unlabeled", "unlabelled", "unsupervised", "_background_noise_"}  # folders that are no labels
+_UNLABELLED = {"unsup", "unlabeled", "unlabelled", "unsupervised", "_background_noise_"}  # folders without label
 
 
 def labelled_files(source: Path, names: SplitNames, suffixes: Sequence[str]) -> dict[str, Any]:
-    """Return the files with these suffixes, and lists of splits, by their paths below a folder or in an archive.
+    """Return the files with these suffixes, and lists of splits, by relative path.
 
-    A file is its path, or its bytes if it is in an archive. The order is that of the folders.
+    The value is the path of a file in a folder, or the bytes of a file in an archive. The order is that of the folders.
 
     Raises:
         ArgumentError: if the archive is damaged.
@@ -48,17 +48,19 @@ def labelled_files(source: Path, names: SplitNames, suffixes: Sequence[str]) -> 
 def class_folders(
     files: Mapping[str, Any], where: Path, kind: str, names: SplitNames, *, beside: bool = False
 ) -> dict[str, Table] | None:
-    """Return rows of `listed`, the path of a file, `file` and `label`; None if no file is in a folder.
+    """Return rows of a path `listed`, `file` and `label`.
+
+    The result is None if no file is in a folder.
 
     Args:
         files: the files by their paths, in the order of the rows.
         where: the folder or the archive, for messages.
-        kind: of the files, in the plural: "images".
+        kind: kind of the files, in the plural, for example "images".
         names: the names of splits.
-        beside: leave out files that are in no class's folder, with a note; they are an error otherwise.
+        beside: whether to leave out files outside the folders of classes, with a note. Otherwise they are an error.
 
     Raises:
-        ArgumentError: naming the file that is in no folder of a label, or a split or label that is missing.
+        ArgumentError: for a file outside the folders of labels, or a missing split or label, with its name.
 
     Example:
         >>> files = dict.fromkeys(["train/cat/1.jpg", "train/dog/2.jpg"])
@@ -104,19 +106,22 @@ def _table(rows: list[dict[str, Any]], where: Path, note: str) -> Table:
 
 
 def _lists(names: SplitNames) -> dict[str, str]:
-    """The split of each name of a list of files."""
+    """Return the split of each name of a list of files."""
     return {f"{name}_list.txt": split for name, split in names.all.items() if split != "train"}
 
 
 def _read(file: Any) -> list[str]:
-    """The paths of a list, one a line; folders may have white space in their names."""
+    """Return the paths of a list, one in each line. Folder names may have white space."""
     data = file.read_bytes() if isinstance(file, Path) else bytes(file)
     lines = data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape").split("\n")
     return [composed(line.strip()) for line in lines if line.strip()]
 
 
 def _root(files: Sequence[str], names: SplitNames, *, beside: bool) -> str:
-    """A folder that all files are in and that is neither a split nor a label, as an archive may have: "cifar10/"."""
+    """Return the common folder of all files, for example "cifar10/" in an archive.
+
+    It is neither a split nor a label.
+    """
     inside = [name for name in files if "/" in name] if beside else files
     tops, deep = {name.split("/")[0] for name in inside}, [name.count("/") > 1 for name in inside]
     alone = len(tops) == 1 and (any(deep) if beside else all(deep))
@@ -138,7 +143,7 @@ def _readable(name: str) -> str:
 
 
 def _check(parts: Mapping[str, Sequence[Mapping[str, Any]]], where: Path, kind: str, names: SplitNames) -> None:
-    """Reject files of which some are in splits, and one label alone."""
+    """Reject files partly outside splits, and a single label."""
     if len(parts) > 1 and "" in parts:
         got = " and ".join(next(iter(part))["listed"] for part in parts.values())
         raise ArgumentError(f"{where}: expected all {kind} in splits or none, got {got}")

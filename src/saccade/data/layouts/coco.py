@@ -1,4 +1,6 @@
-"""COCO's layouts: its own captions_*.json, and the JSON of Karpathy's splits, which Flickr8k and Flickr30k have too.
+"""Layouts of COCO captions: captions_*.json, and the JSON of Karpathy's splits.
+
+Karpathy's splits of Flickr8k and Flickr30k have the same layout.
 
     dataset_coco.json              {"images": [{"filepath": "val2014", "filename": "COCO_val2014_000000391895.jpg",
                                      "split": "test", "sentences": [{"raw": "A man with a red helmet ..."}]}]}
@@ -7,8 +9,9 @@
 
 Source:
     Chen, Fang, Lin et al. 2015, "Microsoft COCO Captions: Data Collection and Evaluation Server"
-    (https://arxiv.org/abs/1504.00325); Karpathy, Li 2015, "Deep Visual-Semantic Alignments for Generating Image
-    Descriptions" (https://arxiv.org/abs/1412.2306), whose `restval` is the part of COCO's validation to train on.
+    (https://arxiv.org/abs/1504.00325).
+    Karpathy, Li 2015, "Deep Visual-Semantic Alignments for Generating Image Descriptions"
+    (https://arxiv.org/abs/1412.2306). `restval` is the part of the COCO validation images for training.
 """
 
 import re
@@ -26,19 +29,21 @@ from saccade.errors import ArgumentError
 
 __all__ = ["coco"]
 
-_DESCRIBED = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json")  # what `datasets` writes beside
+_DESCRIBED = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json")  # metadata files of `datasets`
 _NAMED = re.compile(r"captions_(.+?)_?(?:\d{4})?\.json")  # of captions_val2014.json the split is val
 
 
 def coco(path: Path, names: SplitNames) -> dict[str, Table] | None:
-    """Return rows of `image` and `caption` of a JSON file, or of a folder; Karpathy's go before COCO's own.
+    """Return rows of `image` and `caption` of a JSON file or a folder.
+
+    Karpathy's files go before those of COCO.
 
     Args:
         path: the file or the folder.
         names: the names of splits.
 
     Raises:
-        ArgumentError: naming the image or caption that is wrong, or the files of which one has to be named.
+        ArgumentError: for an invalid image or caption, or for an ambiguous choice of files, with their names.
         OSError: if a file cannot be read.
     """
     named, own = [path], list[Path]()
@@ -57,7 +62,7 @@ def coco(path: Path, names: SplitNames) -> dict[str, Table] | None:
 
 
 def _karpathy(content: Any, path: Path, names: SplitNames) -> Table:
-    """Captions whose images name their splits."""
+    """Return captions of images with splits."""
     rows, seen = list[tuple[str, Row]](), set[str]()
     for where, image in objects(content, "images", path, split=str, filename=str, sentences=list):
         split = image["split"]
@@ -72,7 +77,7 @@ def _karpathy(content: Any, path: Path, names: SplitNames) -> Table:
 
 
 def _coco(contents: Mapping[Path, Any], folder: Path, names: SplitNames) -> dict[str, Table]:
-    """COCO's own captions, a file for each split; a single one is to train on, whatever its name."""
+    """Return captions of COCO, a file for each split. A single file is for training."""
     if len(contents) == 1:
         [(path, content)] = contents.items()
         return {"": _captions(content, path)}

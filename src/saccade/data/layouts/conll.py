@@ -1,4 +1,4 @@
-"""CoNLL's columns: a word and its tag a line, blank lines between sentences.
+"""Columns of CoNLL: a word and its tag in a line, blank lines between sentences.
 
     EU NNP B-NP B-ORG
     rejects VBZ B-VP O
@@ -29,7 +29,7 @@ def conll(path: Path, names: SplitNames) -> dict[str, Table] | None:
         names: the names of splits.
 
     Raises:
-        ArgumentError: naming the line without a tag.
+        ArgumentError: for a line without a tag, with its number.
         OSError: if a file cannot be read.
     """
     files = split_files(path, names, _ENDS) if path.is_dir() else {"": path}
@@ -37,7 +37,7 @@ def conll(path: Path, names: SplitNames) -> dict[str, Table] | None:
         return None
     lines = {name: lines_of(read_text(file, latin1=True)[0].rstrip()) for name, file in files.items()}
     if all(line.strip() for part in lines.values() for line in part):
-        return None  # a table with a row a line
+        return None  # a table with a row in each line
     return {name: _sentences(part, files[name]) for name, part in lines.items()}
 
 

@@ -1,4 +1,4 @@
-"""DAQUAR: CSV files of questions, answers and images' names, lists of images, and the images.
+"""DAQUAR: CSV files of questions, answers and image names, and the images.
 
     data.csv                 question,answer,image_id        all questions
     train_images_list.txt    image3                          the split by images of its authors, 795 to train on
@@ -6,9 +6,9 @@
     data_train.csv           question,answer,image_id        another split, by questions: images are in both parts
     data_eval.csv
 
-The authors' split is read if it is there, as a model then has to answer about new images; the other one is read if
-`--train-split data_train --test-split data_eval` name it. Images are in the folder, or in a tar there. An answer of
-several words with commas between is one answer.
+The split by images is the default if its lists exist, as a model then has to answer about new images. The options
+`--train-split data_train --test-split data_eval` select the split by questions. Images are in the folder, or in a tar
+there. Several words with commas between are one answer.
 
 Source:
     Malinowski, Fritz 2014, "A Multi-World Approach to Question Answering about Real-World Scenes based on Uncertain
@@ -35,14 +35,14 @@ _HEADER = ["question", "answer", "image_id"]
 
 
 def daquar(folder: Path, names: SplitNames) -> dict[str, Table] | None:
-    """Return rows of `image`, `question` and `answer`; None for another folder.
+    """Return rows of `image`, `question` and `answer`, or None for another layout.
 
     Args:
-        folder: with the files.
-        names: the names of splits: of the CSV files that one names; otherwise the authors' lists of images count.
+        folder: folder of the files.
+        names: the names of splits. Names from options are those of CSV files.
 
     Raises:
-        ArgumentError: naming what is missing or wrong.
+        ArgumentError: for a missing or invalid file or row, with its name.
         OSError: if a file cannot be read.
     """
     listed = all((folder / name).is_file() for name in (_ALL, *_LISTS.values()))

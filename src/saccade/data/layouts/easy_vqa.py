@@ -1,4 +1,4 @@
-"""easy-VQA: data/train/questions.json, data/train/images/0.png, and the same of test.
+"""easy-VQA: data/train/questions.json, data/train/images/0.png, and test alike.
 
     [["what is the blue shape?", "rectangle", 0], ["is there no red shape?", "yes", 0]]
 
@@ -27,16 +27,16 @@ _SPLITS = ("train", "test")
 
 
 def easy_vqa(path: Path, names: SplitNames) -> dict[str, Table] | None:
-    """Return rows of `image`, `question` and `answer`; None for another path.
+    """Return rows of `image`, `question` and `answer`, or None for another layout.
 
-    An image is a mapping of its `name` and its `file`: a path, bytes of an archive, or None if it is missing.
+    An image is a mapping of its `name` and `file`: a path, bytes from an archive, or None if it is missing.
 
     Args:
-        path: the archive, or a folder with it or with its contents.
+        path: the archive, or a folder with the archive or its contents.
         names: the names of splits.
 
     Raises:
-        ArgumentError: naming what is missing or wrong.
+        ArgumentError: for a missing or invalid file or question, with its name.
         OSError: if a file cannot be read.
     """
     for folder in (path, path / "data"):

@@ -1,4 +1,6 @@
-"""Flickr8k's and Flickr30k's layout: a file of captions, lists of the splits, and the images below or packed beside.
+"""Layout of Flickr8k and Flickr30k: captions, lists of splits, and images.
+
+The images are below the folder, or in an archive there.
 
     Flickr8k.token.txt          1000268201_693b08cb0e.jpg#0<TAB>A child in a pink dress is climbing up some stairs .
     results_20130124.token      the same, of Flickr30k
@@ -7,8 +9,8 @@
     Flickr_8k.trainImages.txt, .devImages.txt, .testImages.txt (or train.txt, val.txt, test.txt): an image a line
 
 Source:
-    Hodosh, Young, Hockenmaier 2013, "Framing Image Description as a Ranking Task" (Flickr8k); Young, Lai, Hodosh,
-    Hockenmaier 2014, "From image descriptions to visual denotations" (Flickr30k).
+    Hodosh, Young, Hockenmaier 2013, "Framing Image Description as a Ranking Task" (Flickr8k).
+    Young, Lai, Hodosh, Hockenmaier 2014, "From image descriptions to visual denotations" (Flickr30k).
 """
 
 import csv
@@ -34,16 +36,17 @@ _SUFFIXES = (".jpg", ".jpeg", ".png")
 
 
 def flickr(path: Path, names: SplitNames) -> dict[str, Table] | None:
-    """Return rows of `image` and `caption`, and their `split` if there are lists of images; None for another path.
+    """Return rows of `image` and `caption`, or None for another layout.
 
-    Images that no list names are to train on if no list names those; they are left out otherwise.
+    With lists, rows have a `split` too. Images in no list are left out, or are for training if there is no list
+    for it.
 
     Args:
-        path: the folder with the captions, or their file; the lists are in the folder or in a folder of it.
+        path: the folder or the file of the captions. The lists are in the folder or in a subfolder.
         names: the names of splits.
 
     Raises:
-        ArgumentError: naming the line that is wrong.
+        ArgumentError: for an invalid line, with its number.
         OSError: if a file cannot be read.
     """
     folder = path if path.is_dir() else path.parent
@@ -70,16 +73,16 @@ def flickr(path: Path, names: SplitNames) -> dict[str, Table] | None:
 
 
 def _files(folder: Path) -> list[Path]:
-    """The files of captions, those of one kind."""
+    """Return the files of captions, all of one kind."""
     tokens = sorted({path for end in _TOKENS for path in folder.glob(end) if not path.name.startswith(".")})
-    plain = [path for path in tokens if ".lemma." not in path.name]  # Flickr8k has its captions lemmatized beside
+    plain = [path for path in tokens if ".lemma." not in path.name]  # Flickr8k has lemmatized captions too
     return plain or [folder / name for name in _TABLES if (folder / name).is_file()][:1]
 
 
 def _captions(path: Path) -> Iterator[tuple[int, str, str, str]]:
-    """Row, id ("" if it has none), image and text of each caption."""
+    """Yield row number, id ("" without one), image and text of each caption."""
     mark, lines = _TABLES.get(path.name, "\t"), read_lines(path)
-    if mark == ",":  # a caption with commas is in quotes, or all that follows
+    if mark == ",":  # a caption with commas is in quotes, or the rest of the line
         cells = [(number, row) for number, row in enumerate(csv.reader(f"{line}\n" for line in lines), 1)]
         for number, row in cells:
             if not any(map(str.strip, row)) or (number == 1 and _is_header(row[0])):
@@ -104,13 +107,16 @@ def _captions(path: Path) -> Iterator[tuple[int, str, str, str]]:
 
 
 def _is_header(column: str) -> bool:
-    """Whether the first column of a table is called something like image_name, which no image is."""
+    """Return whether a first cell is a header such as image_name, not an image."""
     name = column.strip(' "').lower()
     return name.startswith("image") and not name.endswith(_SUFFIXES)
 
 
 def _lists(folder: Path, names: SplitNames) -> Mapping[str, str]:
-    """The split of each image in a list: trainImages.txt, with or without Flickr_8k. before it, or train.txt."""
+    """Return the split of each image in the lists.
+
+    A list is called train.txt, trainImages.txt or Flickr_8k.trainImages.txt.
+    """
     lists: dict[str, str] = {}
     for split in SPLITS:
         ends = [end for name in names.of(split) for end in (f"{name}Images.txt", f"{name}_images.txt", f"{name}.txt")]
@@ -127,7 +133,7 @@ def _lists(folder: Path, names: SplitNames) -> Mapping[str, str]:
         for number, line in enumerate(read_lines(path), 1):
             if not (name := line.strip()):
                 continue
-            name = name if name.lower().endswith(_SUFFIXES) else f"{name}.jpg"  # lists of Flickr30k leave it out
+            name = name if name.lower().endswith(_SUFFIXES) else f"{name}.jpg"  # no suffix in Flickr30k
             if (other := lists.setdefault(name, split)) != split:
                 raise ArgumentError(f"row {number} of {path}: expected {name} in one list, it is in {other}'s too")
     return lists

@@ -1,9 +1,9 @@
-"""The Free Spoken Digit Dataset: recordings of single digits, called {digit}_{speaker}_{take}.wav.
+"""Free Spoken Digit Dataset: recordings of digits, {digit}_{speaker}_{take}.wav.
 
-    recordings/7_jackson_12.wav     or the recordings themselves in the folder
+    recordings/7_jackson_12.wav     or 7_jackson_12.wav
 
-The test is the official one: takes 0 to 4 of each digit and speaker. Takes 5 to 9 validate, and 10 to 49 train. All
-speakers are in all three, their recordings in one alone.
+The test split is the official one: takes 0 to 4 of each digit and speaker. Takes 5 to 9 are for validation, and takes
+10 to 49 for training. Each speaker is in all splits, each recording in one.
 
 Source:
     Z. Jackson et al., Free Spoken Digit Dataset, https://github.com/Jakobovski/free-spoken-digit-dataset.
@@ -23,10 +23,12 @@ _NAME = re.compile(r"([0-9])_([^/]+)_([0-9]{1,6})\.wav")
 
 
 def fsdd(folder: Path, names: SplitNames) -> dict[str, Table] | None:
-    """Return rows of `path`, `text`, the digit, and `speaker`; None for another folder.
+    """Return rows of `path`, a digit as `text`, and `speaker`.
+
+    The result is None for another layout.
 
     Raises:
-        ArgumentError: naming the split of an option, or the split that has no recordings.
+        ArgumentError: for a split of an option, or a split without recordings, with its name.
         OSError: if a file cannot be read.
     """
     if not folder.is_dir():

@@ -1,4 +1,4 @@
-"""MNIST's files: images and labels as arrays in the IDX format, packed by gzip or not.
+"""MNIST files: images and labels in the IDX format, packed by gzip or not.
 
     magic  0 0 8 3    unsigned bytes (8) in 3 dimensions
     sizes  n, rows, columns    32 bits each, the highest byte first
@@ -26,18 +26,20 @@ __all__ = ["idx"]
 
 _MOST_BYTES = 1 << 30
 _KINDS = {"images": 3, "labels": 1}
-_SPLITS = {"train": "train", "test": "t10k"}  # the beginnings of the names of files
+_SPLITS = {"train": "train", "test": "t10k"}  # prefixes of file names
 
 
 def idx(folder: Path, names: SplitNames) -> dict[str, Table] | None:
-    """Return rows of `image`, `(1, rows, columns)`, its `label` and `key`, a hash; None without training images.
+    """Return rows of `image` `(1, rows, columns)`, `label` and a hash `key`.
+
+    The result is None without training images.
 
     Args:
-        folder: with train-images-idx3-ubyte, train-labels-idx1-ubyte and the same of t10k, each packed or not.
+        folder: folder of train-images-idx3-ubyte, train-labels-idx1-ubyte and t10k alike, each packed or not.
         names: the names of splits.
 
     Raises:
-        ArgumentError: naming the file that is missing, damaged or of another form.
+        ArgumentError: for a missing or damaged file, or a file of another format, with its name.
         OSError: if a file cannot be read.
     """
     if _path(folder, "train", "images") is None:

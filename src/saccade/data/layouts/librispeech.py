@@ -1,10 +1,10 @@
-"""LibriSpeech: recordings by speaker and chapter, and a file of texts in each chapter.
+"""LibriSpeech: recordings by speaker and chapter, with a file of texts for each.
 
     train-clean-100/103/1240/103-1240-0000.flac
     train-clean-100/103/1240/103-1240.trans.txt    103-1240-0000 CHAPTER ONE MISSUS RACHEL LYNDE IS SURPRISED
 
-All folders called train-... are to train on. dev-clean and test-clean validate and test, or the first other dev-... and
-test-... folder, unless an option names one. A folder of speakers alone is one split.
+All folders train-... are for training. Validation is dev-clean or the first other dev-... folder, and test is
+test-clean or the first other test-... folder, unless an option names another. A folder of speakers is one split.
 
 Source:
     Panayotov et al. 2015, "LibriSpeech: an ASR corpus based on public domain audio books"
@@ -27,10 +27,12 @@ _SUFFIXES = (".flac", ".wav")
 
 
 def librispeech(folder: Path, names: SplitNames) -> dict[str, Table] | None:
-    """Return rows of `path`, `text`, `speaker` and `listed`, the path in its split; None without chapters of texts.
+    """Return rows of `path`, `text`, `speaker` and the relative path `listed`.
+
+    `listed` is relative to the folder of the split. The result is None without texts of chapters.
 
     Raises:
-        ArgumentError: naming the line that is wrong, or the split that is missing.
+        ArgumentError: for an invalid line or a missing split, with its name.
         OSError: if a file cannot be read.
     """
     if any(folder.glob(_TEXTS)):
@@ -53,7 +55,10 @@ def librispeech(folder: Path, names: SplitNames) -> dict[str, Table] | None:
 
 
 def _parts(split: str, there: Sequence[str], names: SplitNames, folder: Path) -> list[str]:
-    """The folders of a split, without those that options name for others: all to train on, one of the others."""
+    """Return the folders of a split: all for training, one for validation or test.
+
+    Folders that options name for another split are left out.
+    """
     starts = tuple(f"{name}-" for name in names.of(split))
     begun = [part for part in there if part.startswith(starts) and part not in names.given.values()]
     if split in names.given:

@@ -1,4 +1,4 @@
-"""Kim's (2014) collection of labelled sentences: a label, a space and a text a line, a file for each split.
+"""Labelled sentences of Kim (2014): lines of label and text, files by split.
 
 stsa.binary.train  stsa.binary.dev  stsa.binary.test     subj.all     TREC.train.all  TREC.test.all
 
@@ -22,7 +22,7 @@ from saccade.data.texts import lines_of, read_text, suffix_of
 
 __all__ = ["SENTENCES", "read_sentences", "sentences"]
 
-#: The ends of the names of such files.
+#: Suffixes of the files.
 SENTENCES = ("", ".all", *ENDS)
 _LABEL_FIRST = (".all", ".train", ".dev", ".test")
 
@@ -31,12 +31,12 @@ def sentences(path: Path, names: SplitNames, columns: Sequence[Column]) -> dict[
     """Return rows of a text and its label.
 
     Args:
-        path: the beginning of the names of some files: folder/stsa.binary.
+        path: prefix of the files, for example folder/stsa.binary.
         names: the names of splits.
         columns: the text and its label, for a table.
 
     Raises:
-        ArgumentError: naming the file or row that is wrong.
+        ArgumentError: for an invalid file or row, with its name.
         OSError: if a file cannot be read.
     """
     if path.exists() or not path.name or not path.parent.is_dir():
@@ -53,7 +53,7 @@ def read_sentences(path: Path, columns: Sequence[Column]) -> Table:
     """Read a file of lines `label text`, or a table with a header or tabs.
 
     Raises:
-        ArgumentError: naming the file or row that is wrong.
+        ArgumentError: for an invalid file or row, with its name.
         OSError: if it cannot be read.
     """
     suffix = suffix_of(path)
@@ -68,6 +68,6 @@ def read_sentences(path: Path, columns: Sequence[Column]) -> Table:
 
 
 def _is_header(line: str, columns: Sequence[Column]) -> bool:
-    """Whether cells between commas, semicolons or bars name all columns."""
+    """Return whether cells between commas, semicolons or bars name all columns."""
     cells = {cell.strip(' "').lower() for cell in re.split("[,;|]", line)}
     return all(not cells.isdisjoint(column.names) for column in columns)

@@ -1,9 +1,9 @@
-"""Recordings of a word each, in a folder for each word, as Speech Commands comes.
+"""Recordings of single words in a folder for each word, as in Speech Commands.
 
     yes/0a7c2a8d_nohash_0.wav    no/1b4c9b89_nohash_1.wav    validation_list.txt    testing_list.txt
 
-The word is the folder's name; the speaker's name stands before "_nohash_". Splits may be folders above the words', or
-the lists name the recordings of validation and test. The folder of background noise is left out.
+The word is the name of the folder, and the speaker is the part before "_nohash_". Splits are folders above those of the
+words, or lists name the recordings of validation and test. The folder of background noise is left out.
 
 Source:
     P. Warden, Speech Commands: A Dataset for Limited-Vocabulary Speech Recognition (https://arxiv.org/abs/1804.03209),
@@ -24,15 +24,15 @@ _SPEAKER = "_nohash_"
 
 
 def speech_commands(folder: Path, names: SplitNames, suffixes: Sequence[str]) -> dict[str, Table] | None:
-    """Return rows of `path`, `text` and `speaker`; None if there is no recording in any folder of the folder.
+    """Return rows of `path`, `text` and `speaker`, or None without recordings.
 
     Args:
-        folder: with folders of words, or of splits in which these are.
+        folder: parent of folders of words, or of folders of splits with folders of words.
         names: the names of splits.
-        suffixes: of sound files.
+        suffixes: suffixes of sound files.
 
     Raises:
-        ArgumentError: naming what is wrong.
+        ArgumentError: for an invalid file, split or label, with its name.
         OSError: if a file cannot be read.
     """
     files = dict(sorted(labelled_files(folder, names, suffixes).items())) if folder.is_dir() else {}

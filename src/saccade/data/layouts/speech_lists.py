@@ -1,11 +1,12 @@
-"""Lists of recordings as LJSpeech and Kaldi have them.
+"""Lists of recordings in the layouts of LJSpeech and Kaldi.
 
     metadata.csv    LJ001-0001|Printing, in the only sense|Printing, in the only sense     and wavs/LJ001-0001.wav
     wav.scp         ann-1 clips/ann-1.wav       text    ann-1 good morning       utt2spk    ann-1 ann
 
 Source:
-    Ito, Johnson 2017, The LJ Speech Dataset (https://keithito.com/LJ-Speech-Dataset); Povey et al. 2011, "The Kaldi
-    Speech Recognition Toolkit", data preparation (https://kaldi-asr.org/doc/data_prep.html).
+    Ito, Johnson 2017, The LJ Speech Dataset (https://keithito.com/LJ-Speech-Dataset).
+    Povey et al. 2011, "The Kaldi Speech Recognition Toolkit", data preparation
+    (https://kaldi-asr.org/doc/data_prep.html).
 """
 
 from pathlib import Path
@@ -20,7 +21,7 @@ __all__ = ["kaldi", "ljspeech"]
 
 
 def ljspeech(folder: Path, names: SplitNames) -> dict[str, Table] | None:
-    """Return rows of `path` and `text`, the normalized one; None for another folder.
+    """Return rows of `path` and normalized `text`, or None for another layout.
 
     Raises:
         ArgumentError: naming the row that is wrong.
@@ -39,7 +40,9 @@ def ljspeech(folder: Path, names: SplitNames) -> dict[str, Table] | None:
 
 
 def kaldi(folder: Path, names: SplitNames) -> dict[str, Table] | None:
-    """Return rows of `path`, `text` and `speaker` of a folder with wav.scp and text, or of one for each split.
+    """Return rows of `path`, `text` and `speaker`, or None for another layout.
+
+    The folder has wav.scp and text, or a folder with them for each split.
 
     Raises:
         ArgumentError: naming the row that is wrong.

@@ -1,7 +1,9 @@
-"""Texts in a folder for each label, as aclImdb, Pang and Lee's reviews and 20 Newsgroups come.
+"""Texts in a folder for each label, as in aclImdb and 20 Newsgroups.
 
-train/pos/0_9.txt  test/neg/7_1.txt     splits, then labels; folders called unsup are left out
-pos/cv000.txt      neg/cv001.txt        labels alone: validation and test are held out
+train/pos/0_9.txt  test/neg/7_1.txt     splits, then labels, without folders unsup
+pos/cv000.txt      neg/cv001.txt        labels only: validation and test are held out
+
+Pang and Lee's reviews have the second layout.
 """
 
 from dataclasses import replace
@@ -16,18 +18,20 @@ from saccade.data.texts import decoded
 
 __all__ = ["text_folders"]
 
-_MOST = 1 << 24  # bytes of a text: far more than a book has
+_MOST = 1 << 24  # largest size of a text in bytes, far above a book
 
 
 def text_folders(folder: Path, names: SplitNames) -> dict[str, Table] | None:
-    """Return rows of a text and its label, the name of its folder; None if there is no text in any folder.
+    """Return rows of a text and its label, or None if no folder has texts.
+
+    The label is the name of the folder.
 
     Raises:
-        ArgumentError: naming the file that is no text, or what is missing.
+        ArgumentError: for an invalid text or a missing split or label, with its name.
         OSError: if a file cannot be read.
     """
     if not folder.is_dir() or any(path.is_dir() and split_files(path, names, ENDS) for path in folder.iterdir()):
-        return None  # several data sets, each of which has splits
+        return None  # a folder of several data sets with splits
     tables = class_folders(labelled_files(folder, names, ("", ".txt")), folder, "texts", names, beside=True)
     return tables and {split: _read(table, folder, split) for split, table in tables.items()}
 

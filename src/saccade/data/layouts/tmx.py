@@ -1,4 +1,4 @@
-"""TMX: a translation memory, with a unit of translations in several languages.
+"""TMX translation memories: units of translations in several languages.
 
     <tu><tuv xml:lang="de-DE"><seg>Guten Morgen</seg></tuv><tuv xml:lang="en"><seg>Good morning</seg></tuv></tu>
 
@@ -20,16 +20,18 @@ _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
 def tmx(path: Path, names: SplitNames, source: str | None, target: str | None) -> dict[str, Table] | None:
-    """Return rows of a source and its target; None for another file. Units that lack one of them are left out.
+    """Return rows of a source and its target, or None for another file.
+
+    Units without a source or target are left out.
 
     Args:
         path: the file.
         names: the names of splits.
-        source: the language of the sources, such as "de", which stands for "de-AT" too.
+        source: the language of the sources, for example "de". It includes "de-AT".
         target: the language of the targets.
 
     Raises:
-        ArgumentError: if the file is damaged, or an option names a language that no unit has.
+        ArgumentError: if the file is damaged, or no unit has the language of an option.
         OSError: if it cannot be read.
     """
     if path.suffix.lower() != ".tmx" or not path.is_file():
@@ -50,7 +52,7 @@ def tmx(path: Path, names: SplitNames, source: str | None, target: str | None) -
 
 
 def _units(path: Path) -> Iterator[dict[str, str]]:
-    """The texts of each unit by language, also by the language without its region."""
+    """Yield the texts of each unit by language, with and without region."""
     for _, element in ElementTree.iterparse(path):  # noqa: S314 # expat itself limits what entities expand to
         if element.tag == "tu":
             unit = dict[str, str]()

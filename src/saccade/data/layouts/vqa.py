@@ -1,4 +1,4 @@
-"""VQA's JSON, version 1 and 2: questions, ten people's answers to each, and COCO's images.
+"""JSON of VQA 1 and 2: questions with ten answers each, and images of COCO.
 
     v2_OpenEnded_mscoco_train2014_questions.json   {"questions": [{"image_id": 9, "question": "...",
                                                                    "question_id": 90}]}
@@ -6,12 +6,13 @@
                                                                      "answers": [{"answer": "no"}, ...]}]}
     train2014/COCO_train2014_000000000009.jpg      in the folder, or in a tar or zip there
 
-train2014 is to train on, val2014 validates. The test questions' answers are not public, so the test split is held out
-from training, by images; with `--test-split val` val2014 is to test on, and validation is held out.
+train2014 is for training and val2014 for validation. Answers to the test questions are not public, so the test split is
+held out from training, by images. With `--test-split val`, val2014 is the test split, and validation is held out.
 
 Source:
-    Antol et al. 2015, "VQA: Visual Question Answering" (https://arxiv.org/abs/1505.00468); Goyal et al. 2017
-    (https://arxiv.org/abs/1612.00837) for version 2; https://visualqa.org/evaluation.html for how answers are compared.
+    Antol et al. 2015, "VQA: Visual Question Answering" (https://arxiv.org/abs/1505.00468).
+    Goyal et al. 2017 (https://arxiv.org/abs/1612.00837), for version 2.
+    https://visualqa.org/evaluation.html, for the comparison of answers.
 """
 
 import re
@@ -33,20 +34,22 @@ _QUESTIONS = re.compile(r".*?((?:train|val|test)[\w-]*?\d{4})_questions\.json")
 _ARTICLES = {"a", "an", "the"}
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _DIGITS = {word: str(number) for number, word in enumerate(_NUMBERS)} | {"none": "0"}
-_SPACED = re.compile(r"[;/\[\]\"{}()=+\\_\-><@`?!,]")  # punctuation, but periods, apostrophes and colons
+_SPACED = re.compile(r"[;/\[\]\"{}()=+\\_\-><@`?!,]")  # punctuation except periods, apostrophes and colons
 _PERIOD = re.compile(r"(?<!\d)\.|\.(?!\d)")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d)")
 
 
 def vqa(folder: Path, names: SplitNames) -> dict[str, Table] | None:
-    """Return rows of `image`, `question`, `answers` and `kind`; None without a file of questions.
+    """Return rows of `image`, `question`, `answers` and `kind`.
+
+    The result is None without a file of questions.
 
     Args:
-        folder: with the files.
-        names: the names of splits, without the year: train, val.
+        folder: folder of the files.
+        names: the names of splits without the year, for example train and val.
 
     Raises:
-        ArgumentError: naming what is missing or wrong.
+        ArgumentError: for a missing or invalid file, question or answer, with its name.
         OSError: if a file cannot be read.
     """
     files = [(match[1], file) for file in sorted(folder.glob("*.json")) if (match := _QUESTIONS.fullmatch(file.name))]
@@ -74,9 +77,10 @@ def vqa(folder: Path, names: SplitNames) -> dict[str, Table] | None:
 
 
 def normalized(answer: str) -> str:
-    """Return an answer as VQA compares it: lower case, no articles, numbers as digits, no punctuation but in numbers.
+    """Return an answer normalized for the comparison of VQA.
 
-    Contractions that miss their apostrophe are left as they are, which the official evaluation mends.
+    It is in lower case, without articles, with numbers as digits, and without punctuation except in numbers.
+    Contractions without an apostrophe stay, unlike in the official evaluation.
 
     >>> normalized("The Two dogs."), normalized("$2,000.50"), normalized("t-shirt")
     ('2 dogs', '$2000.50', 't shirt')
@@ -103,7 +107,7 @@ def _rows(file: Path, answers: Path, part: str) -> Iterator[tuple[str, Row]]:
 
 
 def _by_number(path: Path, name: str, **fields: type) -> dict[int, tuple[str, Any]]:
-    """The place and the content of each object of a list by its question_id."""
+    """Return place and content of each object of a list by question_id."""
     numbered = dict[int, tuple[str, Any]]()
     for where, item in objects(read_objects(path, name), name, path, question_id=int, **fields):
         if item["question_id"] in numbered:
