@@ -128,8 +128,8 @@ MUTANTS = [
     Mutant("cli/inputs.py", "if not listed:", "if listed < 0:"),
     Mutant(
         "cli/predict.py",
-        "if options.names and options.alignments:",
-        "if options.names and options.alignments and False:",
+        "if options.names and options.json:",
+        "if options.names and options.json and False:",
     ),
     Mutant(
         "studies/frame/seeds.py",
