@@ -102,4 +102,4 @@ def test_mnist_itself():
     assert [data.size(split) for split in ("train", "validation", "test")] == [55_000, 5000, 10_000]
     assert data.labels == tuple("0123456789")
     assert [data.example("test", index).label for index in range(5)] == list("72104")
-    assert Counter(data.parts["test"].codes.tolist())[1] == 1135
+    assert Counter(row["label"] for row in data.rows.splits["test"])["1"] == 1135
