@@ -31,7 +31,8 @@ def check_labels(rows: Rows[Any], labels_of: Callable[[Any], Sequence[str]], whe
         ('no', 'yes')
     """
     train = rows.splits["train"]
-    labels = sorted({label for row in train for label in labels_of(row)})
+    trained = {label for row in train for label in labels_of(row)}
+    labels = sorted(trained)
     if len(labels) < 2:
         got = f"got {labels[0]!r:.60} alone" if labels else "got none"
         raise ArgumentError(f"{where}: expected two labels or more to train on, {got}")
@@ -40,7 +41,7 @@ def check_labels(rows: Rows[Any], labels_of: Callable[[Any], Sequence[str]], whe
         raise ArgumentError(f"{where}: expected labels that several {what} have, {got}")
     for split in SPLITS[1:]:
         for index, row in enumerate(rows.splits[split]):
-            if unknown := next((label for label in labels_of(row) if label not in labels), None):
+            if unknown := next((label for label in labels_of(row) if label not in trained), None):
                 wrong = f"the label {unknown!r:.60} of the {split} split is in no row to train on"
                 raise ArgumentError(f"{rows.where(split, index)}: {wrong}; leave it out, or add {what} that have it")
     return tuple(labels)

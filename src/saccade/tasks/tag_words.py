@@ -31,7 +31,7 @@ _SENTENCES = (
 
 
 class Names(parts.Generated[parts.LabelledText]):
-    """Sentences with names of people, places and firms, tagged as in CoNLL-2003.
+    """Sentences with names of people, places and firms, with tags of IOB2.
 
     Training is endless. The hash of a sentence decides its split, so no sentence is in two.
 

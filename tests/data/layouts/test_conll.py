@@ -28,8 +28,9 @@ def test_a_folder_has_a_file_of_each_split(tmp_path):
 
 
 def test_a_table_is_no_file_of_sentences(tmp_path):
-    (tmp_path / "a.txt").write_text("words\ttags\nAda met\tB-PER O\n")
-    assert conll(tmp_path / "a.txt", SplitNames()) is None
+    for rows in ("Ada met\tB-PER O\n", "Ada met\tB-PER O\n\nBo left\tB-PER O\n"):
+        (tmp_path / "a.txt").write_text(f"words\ttags\n{rows}")
+        assert conll(tmp_path / "a.txt", SplitNames()) is None
     assert conll(tmp_path / "a.csv", SplitNames()) is None and conll(tmp_path, SplitNames()) is None
 
 

@@ -36,7 +36,8 @@ def conll(path: Path, names: SplitNames) -> dict[str, Table] | None:
     if not files or any(not file.is_file() or file.suffix.lower() not in _ENDS for file in files.values()):
         return None
     lines = {name: lines_of(read_text(file, latin1=True)[0].rstrip()) for name, file in files.items()}
-    if all(line.strip() for part in lines.values() for line in part):
+    headed = any("tags" in part[0].lower().split() for part in lines.values())
+    if headed or all(line.strip() for part in lines.values() for line in part):
         return None  # a table with a row in each line
     return {name: _sentences(part, files[name]) for name, part in lines.items()}
 

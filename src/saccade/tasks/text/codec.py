@@ -92,7 +92,8 @@ class TextCodec:
         examples = training_sample(data, cls.endless, cls.learned)
         words = SpacedWords.learn((example.text for example in examples), options.vocabulary_size)
         codec = cls((), words, options=options)
-        labels = {label for example in examples for label in codec.labels_of(example)}
+        whole = training_sample(data, cls.endless, 1 << 62)  # a rare label may be outside of the sample
+        labels = {label for example in whole for label in codec.labels_of(example)}
         return replace(codec, labels=tuple(sorted(labels))), []
 
     def save(self, folder: Path) -> None:
