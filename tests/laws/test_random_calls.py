@@ -113,9 +113,10 @@ def check(number):
         tiles(patch, rows, keys)
         ours = results(number, "triton", torch.float32)
     exact, rough = results(number, "reference", torch.float64), results(number, "reference", torch.float32)
+    # One allowed key makes gradients of scores zero by cancellation: the plain formula is exact there, by chance.
+    cancelled = 1e-5 * max(1.0, *(expected.norm() for expected in exact))
     for position, (result, expected, plain) in enumerate(zip(ours, exact, rough, strict=True)):
-        size = expected.norm()
-        allowed = 10 * (plain - expected).norm() + 1e-4 * size + 1e-5
+        allowed = 10 * (plain - expected).norm() + 1e-4 * expected.norm() + cancelled
         assert (result - expected).norm() <= allowed, f"call {number}, result {position}: {call_of(number)[1]}"
 
 
