@@ -9,7 +9,7 @@ from saccade import runs
 from saccade.cli import main
 from saccade.train.fit import train
 from saccade.train.options import Options
-from saccade.train.results import TrainState, measure, sample
+from saccade.train.results import TrainState, better_baseline, measure, sample
 from saccade.train.task import Baseline
 from tiny import Line, LineOptions, line_options, registered
 
@@ -133,3 +133,21 @@ def test_training_prints_them_below_what_the_model_came_to(run, capsys):
         "baseline on validation",
         "run",
     ]
+
+
+def test_a_better_baseline_is_named_in_the_last_line(run, asked, capsys, monkeypatch):
+    better = Baseline({"closeness": 2.0}, "the mean", 0.1, "try --model mean")
+    monkeypatch.setattr(tiny.Line, "baselines", lambda self, split: {"mean": better})
+    arguments = ["train", "line", "--run", str(run.with_name("other")), "--max-steps", "3", "--warmup-steps", "1"]
+    assert main([*arguments, "--device", "cpu"]) == 0
+    last = capsys.readouterr().err.splitlines()[-1]
+    own = results(run.with_name("other"))["validation"]["closeness"]
+    assert last == f"a baseline is better on validation: mean 2 > {own:.4g} (closeness); try --model mean"
+    assert last[1:] in run.with_name("other").joinpath("README.md").read_text()
+
+
+def test_an_equal_baseline_is_not_better():
+    plain = {"validation": {"closeness": 0.5}, "baselines": {"validation": {"mean": asdict(MEAN)}}}
+    equal = MEAN.metrics["closeness"]
+    assert better_baseline({**plain, "validation": {"closeness": equal}}, "closeness") == ""
+    assert better_baseline({**plain, "validation": {"closeness": equal - 0.1}}, "closeness").startswith("a baseline")

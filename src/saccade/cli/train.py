@@ -55,6 +55,8 @@ def _train(kind: Kind, command: "Command") -> int:
         print_metrics(split, outcome.results[name], {})
         print_baselines(split, stored_baselines(outcome.results, split))
     output(f"run: {outcome.run.folder}")
+    if advice := outcome.results.get("advice"):
+        say(advice)
     return 0
 
 

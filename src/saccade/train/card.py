@@ -105,6 +105,7 @@ def _card(results: Mapping[str, Any]) -> str:
 
 Columns in parentheses are baselines. `results.json` has everything that was measured.
 
+{f"{advice[0].upper()}{advice[1:]}.{_NEW}" if (advice := results.get("advice")) else ""}\
 {f"## Parts of the test split{_NEW}{_table(groups)}{_NEW}" if groups else ""}## Use
 
     saccade predict RUN INPUT

@@ -36,7 +36,7 @@ from saccade.train.progress import waiting
 from saccade.train.randomness import seeded
 from saccade.train.ranks import Ranks, current, joined
 from saccade.train.recipes import resolve
-from saccade.train.results import Training, TrainState, baselines, complete, measure, summarize
+from saccade.train.results import Training, TrainState, baselines, better_baseline, complete, measure, summarize
 from saccade.train.run import Run, RunError, beside, folder_of
 from saccade.train.task import Evaluation, Kind, Suited, Task, kind_of, options_class, value, values
 from saccade.train.weights import load_into
@@ -283,6 +283,7 @@ def _conclude(training: Training) -> dict[str, Any]:
         for split, evaluation in (("test", test), ("validation", validation))
     }
     results = summarize(run, options, state, model, measured, chosen.steps, compared)
+    results["advice"] = better_baseline(results, task.headline)
     numbers = values(validation.metrics)
     run.log(step=state.step, **{f"final_validation_{name}": number for name, number in numbers.items()})
     write_json(run.folder / "results.json", results)

@@ -17,7 +17,7 @@ from saccade.train.options import Options
 from saccade.train.randomness import derive, seeded
 from saccade.train.ranks import Ranks
 from saccade.train.run import Run
-from saccade.train.task import Baseline, Evaluation, Task
+from saccade.train.task import Baseline, Evaluation, Task, value
 
 _FOR_FINAL = 0.5  # share of a budget in minutes: the final evaluation cuts training short by no more
 _ROOM = 170  # characters of a sample's texts; its line has at most 200
@@ -174,6 +174,28 @@ def baselines(run: Run, task: Task, split: str) -> dict[str, Baseline]:
 def stored_baselines(results: Mapping[str, Any], split: str) -> dict[str, Baseline]:
     """Return the baselines of a split in results.json."""
     return {name: Baseline(**stored) for name, stored in results["baselines"][split].items()}
+
+
+def better_baseline(results: Mapping[str, Any], headline: str) -> str:
+    """Return a line about the best baseline if it is better than the model on validation, else "".
+
+    >>> plain = {"metrics": {"accuracy": 0.92}, "about": "TF-IDF", "seconds": 2.0, "advice": "try --model sum"}
+    >>> results = {"validation": {"accuracy": 0.9}, "baselines": {"validation": {"tfidf": plain}}}
+    >>> better_baseline(results, "accuracy")
+    'a baseline is better on validation: tfidf 0.92 > 0.9 (accuracy); try --model sum'
+    """
+    own = value(results["validation"][headline])
+    scores = {
+        name: (value(baseline.metrics[headline]), baseline.advice)
+        for name, baseline in stored_baselines(results, "validation").items()
+        if headline in baseline.metrics
+    }
+    name = max(scores, key=lambda name: scores[name][0], default=None)
+    if name is None or not scores[name][0] > own:
+        return ""
+    score, advice = scores[name]
+    line = f"a baseline is better on validation: {name} {score:.4g} > {own:.4g} ({headline.replace('_', ' ')})"
+    return f"{line}; {advice}" if advice else line
 
 
 def summarize(

@@ -48,11 +48,13 @@ class Baseline:
         metrics: by the names of a model's `Evaluation`, the headline first.
         about: the method in a few words.
         seconds: time, learning included.
+        advice: the way to a model as good as this one, such as "try --model sum", or "".
     """
 
     metrics: dict[str, Metric]
     about: str
     seconds: float
+    advice: str = ""
 
 
 @dataclass(frozen=True)
