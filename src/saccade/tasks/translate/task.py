@@ -28,7 +28,7 @@ from saccade.train.task import Baseline, Evaluation, Form, Metric, Suited, recip
 
 __all__ = ["TRANSLATE", "Translates"]
 
-_ENDLESS, _LEARNED = 1_000, 20_000  # training pairs of a baseline: of an endless split, and of others
+_ENDLESS, _LEARNED = 1_000, 100_000  # training pairs of a baseline: of an endless split, and of others
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,7 @@ class Translates(Generates):
         return Evaluation(*results, len(pairs), tokens, seconds, ratio)
 
     def baselines(self, data: Corpus, split: str) -> dict[str, Baseline]:
-        """Measure the baselines: copies of the sources, and targets by length.
-
-        The targets are those of training sources of like length.
-        """
+        """Measure the baselines: copies of the sources, and targets of similar training sources."""
         pairs, options = [data.example(split, index) for index in take(data, split, None)], self.codec.options
         references = [pair.target for pair in pairs]
 
