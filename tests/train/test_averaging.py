@@ -14,10 +14,13 @@ from tiny import line_options as options
 
 
 def test_the_last_regular_steps_make_the_model_with_the_end():
-    assert regular([10, 20, 30], 30, 10, 1) == []
-    assert regular([10, 20, 30, 35], 35, 10, 3) == [20, 30]
-    assert regular([10, 14, 20], 20, 10, 5) == [10]  # at 14 the run was interrupted
-    assert regular([10, 20, 30], 20, 10, 2) == [10]  # later steps are no part of it
+    def tens(step):
+        return step % 10 == 0
+
+    assert regular([10, 20, 30], 30, tens, 1) == []
+    assert regular([10, 20, 30, 35], 35, tens, 3) == [20, 30]
+    assert regular([10, 14, 20], 20, tens, 5) == [10]  # at 14 the run was interrupted
+    assert regular([10, 20, 30], 20, tens, 2) == [10]  # later steps are no part of it
 
 
 def test_what_the_end_may_need_stays_wherever_it_comes():
@@ -31,7 +34,7 @@ def test_what_the_end_may_need_stays_wherever_it_comes():
 @pytest.fixture
 def means(monkeypatch):
     """Have every mean of checkpoints be better than what it is the mean of."""
-    monkeypatch.setattr("saccade.train.fit._choose", lambda task, candidates, found: (0, []))
+    monkeypatch.setattr("saccade.train.fit.choose", lambda training, candidates, found: (0, []))
 
 
 @pytest.mark.slow

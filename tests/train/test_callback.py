@@ -33,7 +33,7 @@ class Shown:
 class Company(Ranks):
     """Several processes, of which the others say what a test has them say."""
 
-    others = (0.0, 0.0, 0.0)
+    others = (0.0, 0.0, 0.0, 0.0)
 
     def sums(self, *numbers):
         return [own + other for own, other in zip(numbers, self.others, strict=False)]
@@ -223,7 +223,12 @@ def test_one_that_does_not_lead_counts_and_keeps_silent(tmp_path):
 
 def test_what_one_process_wants_all_do(tmp_path):
     for number, (others, stops, interrupted) in enumerate(
-        [((6, 0, 0), False, False), ((6, 1, 0), True, True), ((6, 0, 1), True, False), ((6, 1, 1), True, False)]
+        [
+            ((6, 0, 0, 0), False, False),
+            ((6, 1, 0, 0), True, True),
+            ((6, 0, 1, 0), True, False),
+            ((6, 1, 1, 0), True, False),
+        ]
     ):
         (tmp_path / str(number)).mkdir()
         ranks = Company(rank=0, world=2)
@@ -236,7 +241,7 @@ def test_what_one_process_wants_all_do(tmp_path):
 
 def test_loss_that_is_shown_is_the_mean_of_all_processes(tmp_path):
     ranks = Company(rank=0, world=4)
-    object.__setattr__(ranks, "others", (3.0, 0.0, 0.0))
+    object.__setattr__(ranks, "others", (3.0, 0.0, 0.0, 0.0))
     driver = Driver(tmp_path, ranks=ranks, validation_steps=50)
     for _ in range(10):
         driver.step(loss=1.0)

@@ -15,7 +15,7 @@ from saccade._system.notes import say
 from saccade.data.dataset import Dataset, Lazy, opened, take
 from saccade.errors import ArgumentError
 from saccade.tasks import load_task
-from saccade.tasks.batches import Sampler
+from saccade.tasks.batches import Sampler, by_length
 from saccade.tasks.ensembles import check_alike, shortest_texts
 from saccade.tasks.predictor import Predictor
 from saccade.tasks.request import NoOptions
@@ -114,6 +114,11 @@ def _sampled(job: "Job") -> Sampler[Any]:
     if hasattr(settings, "batch_tokens"):
         return Sampler(encode, size, settings.batch_tokens, settings.seed)
     return Sampler(encode, size, settings.batch_size, settings.seed, count=len)
+
+
+def _batch(settings: Any, longest: int) -> int:
+    """Size of a training batch, padding included."""
+    return settings.batch_tokens if hasattr(settings, "batch_tokens") else settings.batch_size * longest  # type: ignore[no-any-return]
 
 
 def _in_blocks(job: "Job", model: nn.Module, split: str, indices: Sequence[int], request: Any) -> Evaluation:
@@ -319,6 +324,23 @@ class Job:
     def sampler_of(self, split: str) -> Sampler[Any]:
         """Return the sampler of training samples of any split."""
         return replace(self, rows=Lazy(lambda: AsTraining(self.data, split))).sampler
+
+    def mean_loss(self, model: nn.Module, split: str, limit: int | None = None) -> float | None:
+        """Return the mean loss of a split, or of `limit` examples spread over it.
+
+        Examples that training leaves out, such as too long ones, have no loss. It is None if all are left out.
+        """
+        device, sampler, losses = next(model.parameters()).device, self.sampler_of(split), list[Loss]()
+        indices, at_once = take(self.data, split, limit), self.at_once
+        for first in range(0, len(indices), at_once):
+            with suppress(ArgumentError):
+                samples = sampler.encode(indices[first : first + at_once])
+                sizes = [sample.size for sample in samples]
+                for group in by_length(sizes, _batch(self.settings, max(sizes))):
+                    batch = self.codec.collate([samples[index] for index in group]).to(device)
+                    losses.append(self.loss(model, batch))
+        count = sum(loss.count for loss in losses)
+        return sum(loss.total.item() * loss.count for loss in losses) / count if count else None
 
     def hardest(self, model: nn.Module, split: str, count: int, request: Any = None) -> list[Hard]:
         """Return the examples of a split with the largest losses, largest first.

@@ -4,6 +4,7 @@ Nothing is written before the command is checked against the run. Lightning, slo
 are steps to take.
 """
 
+import itertools
 import os
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -17,6 +18,7 @@ from torch import nn
 
 from saccade._system.environment import (
     bound_shape_caches,
+    busy_cores,
     check_precision,
     check_processes,
     choose_device,
@@ -26,20 +28,31 @@ from saccade._system.environment import (
 from saccade._system.files import write_json
 from saccade._system.notes import say
 from saccade.errors import ArgumentError
-from saccade.train.averaging import Candidate, candidates, needed
+from saccade.train.averaging import candidates, choose, needed
 from saccade.train.card import write_card
 from saccade.train.checkpoint import Checkpoint, list_steps, load, newest, prune, set_aside
 from saccade.train.launch import launch
 from saccade.train.options import Options, identity, origin, paths
-from saccade.train.plan import Plan, fitted, plan_for, sentence
+from saccade.train.pace import Mark
+from saccade.train.plan import Plan, crowd, fitted, measure_speed, opening, plan_for, sentence, start
 from saccade.train.progress import waiting
 from saccade.train.randomness import seeded
 from saccade.train.ranks import Ranks, current, joined
 from saccade.train.recipes import resolve
-from saccade.train.results import Training, TrainState, baselines, better_baseline, complete, measure, summarize
+from saccade.train.results import (
+    Training,
+    TrainState,
+    baselines,
+    better_baseline,
+    complete,
+    measure,
+    summarize,
+)
 from saccade.train.run import Run, RunError, beside, folder_of
-from saccade.train.task import Evaluation, Kind, Suited, Task, kind_of, options_class, value, values
+from saccade.train.task import Evaluation, Kind, Suited, Task, kind_of, options_class, values
 from saccade.train.weights import load_into
+
+_CLOSING = 2.0  # seconds of pictures, files and the exit of the process
 
 
 @dataclass(frozen=True)
@@ -59,7 +72,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class _Request:
-    """The arguments of `train`, and when it began by time.perf_counter."""
+    """The arguments of `train`."""
 
     kind: Kind
     options: Options
@@ -77,6 +90,7 @@ def train(
     given: Collection[str] | None = None,
     accepted: Callable[[], None] | None = None,
     loggers: Sequence[Any] = (),
+    began: float | None = None,
 ) -> Outcome:
     """Train, or go on training, until the budget is spent.
 
@@ -91,11 +105,12 @@ def train(
         given: names of the options that the user gave; None: all of them, and nothing is planned.
         accepted: called before the first step, once nothing can be rejected any more.
         loggers: Lightning's, which receive the numbers of metrics.jsonl.
+        began: moment of time.perf_counter from which the minutes of a new run count. Default: that of the call.
 
     Raises RunError if the folder belongs to something else, SaccadeError if the data cannot be read or the
     loss is not finite, and OSError if the folder cannot be written. The last checkpoint is kept.
     """
-    began, ranks = time.perf_counter(), current(options)
+    began, ranks = time.perf_counter() if began is None else began, current(options)
     if loggers:
         from saccade.train.engine import check_loggers
 
@@ -143,6 +158,7 @@ def _follow(kind: Kind, device: torch.device, ranks: Ranks) -> Outcome:
     training = Training(run, task, options, device, ranks, _new_model(task, options))
     if step:
         _restore(training, load(run.checkpoints, step))
+    start(training.state, run.config.get("plan", {}), options)
     training.model.to(device)
     advance(training)
     return Outcome(run, training.state.step, None, fresh=True, follows=True)
@@ -182,29 +198,59 @@ def _new_model(task: Task, options: Options) -> nn.Module:
 def _make(request: _Request, folder: Path, device: torch.device) -> Training:
     """Make the folder of a run, by its recipe or a smaller one that fits its minutes."""
     Run.check_place(folder)  # before the data, which take their time
-    kind, options, suited, plan = request.kind, request.options, request.suited, None
+    kind, options, suited = request.kind, request.options, request.suited
+    task = kind.prepare(options, request.objects)
+    model = _new_model(task, options)  # before the folder: a model too large for the memory leaves none behind
+    if suited is not None and suited.reason:
+        say(suited.reason)
+    config: dict[str, Any] = {"task": kind.name, "model": options.model}
+    made = Training(Run(folder, config), task, options, device, model=model)
+    if request.given is not None and options.max_minutes is not None and options.max_steps is None:
+        config["plan"] = asdict(_plan(made, request))
+    if any(value not in kind.builtin and Path(value).exists() for value in paths(made.options).values()):
+        config["folder"] = str(Path.cwd())
+    config |= {"data": made.task.data.fingerprint, "options": asdict(made.options), "saccade": versions()["saccade"]}
+    made.run = Run.create(folder, config, made.task.save)
+    return made
+
+
+def _plan(made: Training, request: _Request) -> Plan:
+    """Plan a new run with a budget in minutes, which may get a smaller recipe.
+
+    The smaller recipe is timed with the codec of the first one: to learn another codec may take most of the minutes.
+    """
+    kind, given, suited, threads = request.kind, request.given or (), request.suited, torch.get_num_threads()
+    assert request.options.max_minutes is not None
+    if line := crowd(busy_cores(), threads, os.cpu_count() or 1):
+        say(line)
+    moments, options, task, model = [request.began, time.perf_counter()], made.options, made.task, made.model
     while True:
-        task = kind.prepare(options, request.objects)
-        model = _new_model(task, options)  # before the folder: a model too large for the memory leaves none behind
-        if suited is not None and suited.reason:
-            say(suited.reason)
-        if request.given is not None:
-            recipe = None if suited is None else suited.options
-            plan = plan_for(task, model, options, request.given, recipe, device, request.began)
-        smaller = _smaller(request, suited, plan)
-        if smaller is None or plan is None:
+        speed = measure_speed(task, model, options, made.device)
+        recipe = None if suited is None else suited.options
+        plan = plan_for(task, options, given, recipe, speed, time.perf_counter() - request.began)
+        if (smaller := _smaller(request, suited, plan)) is None:
             break
         say(f"{sentence(plan)}:")
         options, suited = smaller
-    config: dict[str, Any] = {"task": kind.name, "model": options.model, "data": task.data.fingerprint}
-    if plan is not None:
-        say(sentence(plan))
-        options = fitted(options, plan.options, request.given or ())
-        config["plan"] = asdict(plan)
-    if any(value not in kind.builtin and Path(value).exists() for value in paths(options).values()):
-        config["folder"] = str(Path.cwd())
-    config |= {"options": asdict(options), "saccade": versions()["saccade"]}
-    return Training(Run.create(folder, config, task.save), task, options, device, model=model)
+        say(suited.reason)
+        changed = getattr(made.task, "changed", None)
+        task = changed(**asdict(options)) if changed else kind.prepare(options, request.objects)
+        model = _new_model(task, options)
+    moments.append(time.perf_counter())
+    if options is not made.options:
+        made.task = kind.prepare(options, request.objects)
+        model = _new_model(made.task, options)
+    moments.append(time.perf_counter())
+    made.baselines = {split: made.task.baselines(split) for split in ("test", "validation")}
+    moments.append(time.perf_counter())
+    start, planning, again, baselines = (after - before for before, after in itertools.pairwise(moments))
+    parts = {"start and data": start + again, "planning": planning, "baselines": baselines}
+    plan = plan_for(made.task, options, given, recipe, speed, moments[-1] - request.began)
+    plan.seconds["baselines"] = round(baselines, 4)
+    for line in filter(None, (opening(request.options.max_minutes, parts), sentence(plan))):
+        say(line)
+    made.options, made.model, made.began = fitted(options, plan.options, given), model, request.began
+    return plan
 
 
 def _smaller(request: _Request, suited: Suited | None, plan: Plan | None) -> tuple[Options, Suited] | None:
@@ -230,15 +276,16 @@ def _work(kind: Kind, values: dict[str, Any]) -> None:
 
 def _train(training: Training, accepted: Callable[[], None] | None) -> Outcome:
     run, options, ranks = training.run, training.options, training.ranks
-    checkpoint = _checkpoint(run)
+    checkpoint, plan = _checkpoint(run), run.config.get("plan", {})
+    seconds = plan.get("seconds", {})  # a part of a planned budget is over
     if checkpoint:
         _restore(training, checkpoint)
         if (before := checkpoint.scalars["threads"]) != (now := torch.get_num_threads()):
             say(f"{before} threads until now, {now} from here on: the last digits of results may differ")
     else:
-        seconds = run.config.get("plan", {}).get("seconds", {})  # a part of a planned budget is over
         training.state = TrainState(seconds=seconds.get("before", 0.0), reserve=seconds.get("final", 0.0))
-    state = training.state
+    state, training.ticks = training.state, start(training.state, plan, options)
+    training.closing = _CLOSING + (0.0 if training.baselines else seconds.get("baselines", 0.0))
     training.model.to(training.device)
     run.rewind_log(state.step, state.logged)
     if state.ended(options):
@@ -255,7 +302,7 @@ def _train(training: Training, accepted: Callable[[], None] | None) -> Outcome:
         if not advance(training):
             return Outcome(run, state.step, None, fresh=True)
     steps = options.max_steps or options.schedule_steps
-    if steps and state.step < steps and state.spent(options):
+    if steps and state.step < steps and state.spent(options) and "warmup" not in state.clock:
         say(f"the minutes are over at step {state.step} of {steps}; a larger --max-minutes goes on from there")
     return Outcome(run, state.step, _conclude(training), fresh=True)
 
@@ -270,7 +317,7 @@ def _conclude(training: Training) -> dict[str, Any]:
         for candidate in models if len(models) > 1 else ():
             load_into(model, candidate.weights)
             evaluations.append(measure(task, model, "validation", options.seed))
-        best, compared = _choose(task, models, evaluations)
+        best, compared = choose(training, models, evaluations)
         chosen = models[best]
         if len(models) == 1 and chosen.steps[-1] != state.step:
             say(f"the model is that of step {chosen.steps[-1]}, the best on validation")
@@ -279,7 +326,7 @@ def _conclude(training: Training) -> dict[str, Any]:
         test = measure(task, model, "test", options.seed)
         validation = evaluations[best] if evaluations else measure(task, model, "validation", options.seed)
     measured = {
-        split: replace(evaluation, baselines=baselines(run, task, split))
+        split: replace(evaluation, baselines=training.baselines.get(split) or baselines(run, task, split))
         for split, evaluation in (("test", test), ("validation", validation))
     }
     results = summarize(run, options, state, model, measured, chosen.steps, compared)
@@ -290,18 +337,6 @@ def _conclude(training: Training) -> dict[str, Any]:
     write_card(run, results, task.headline)
     prune(run.checkpoints, needed(list_steps(run.checkpoints), state, options))
     return results
-
-
-def _choose(task: Task, models: list[Candidate], evaluations: list[Evaluation]) -> tuple[int, list[dict[str, Any]]]:
-    """Return the index of the best candidate on validation, and all headlines."""
-    if not evaluations:
-        return 0, []
-    numbers = [value(evaluation.metrics[task.headline]) for evaluation in evaluations]
-    best = numbers.index(max(numbers))
-    scores = ", ".join(f"{number:.4f} for {candidate}" for number, candidate in zip(numbers, models, strict=True))
-    say(f"{task.headline.replace('_', ' ')} on validation is {scores}: the model is {models[best]}")
-    pairs = zip(models, numbers, strict=True)
-    return best, [{"steps": candidate.steps, task.headline: number} for candidate, number in pairs]
 
 
 def _checkpoint(run: Run) -> Checkpoint | None:
@@ -336,6 +371,7 @@ def _restore(training: Training, checkpoint: Checkpoint) -> None:
         load_into(training.model, checkpoint.model)
         names = (field.name for field in fields(TrainState) if field.name != "step")
         training.state, training.checkpoint = TrainState(step, **{name: scalars[name] for name in names}), checkpoint
+        training.state.marks = [Mark(*mark) for mark in training.state.marks]
     except (RuntimeError, KeyError) as error:
         what = f"{run.folder}: config.json, tokenizer.json and checkpoint {step} do not belong together"
         raise RunError(f"{what}; put back the one that was changed, or move the checkpoint away") from error
