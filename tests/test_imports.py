@@ -31,6 +31,7 @@ LAYERS = [
     {"data"},
     {"tasks"},
     {"runs"},
+    {"serve"},
     {"cli"},
     {"__main__"},
 ]

@@ -8,9 +8,8 @@ from typing import Annotated, Any, Literal, get_args
 
 import tyro
 
-from saccade._definitions.argument_hints import choose
+from saccade._definitions.argument_hints import choose, help_texts
 from saccade.cli.arguments import UsageError, names_of, parse
-from saccade.cli.help import help_texts
 from saccade.cli.inputs import readable
 from saccade.cli.threads import set_threads
 from saccade.runs import Run, load

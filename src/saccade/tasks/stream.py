@@ -1,11 +1,13 @@
 """A stream of answers to lines, in order and in constant memory."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from saccade._system.notes import say
+from saccade._system.notes import Repeated, caught, say
 from saccade.data.columns import Column
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.train.task import Unreadable
@@ -50,7 +52,8 @@ def stream(
     """Answer lines as they come.
 
     An invalid line leads to a note and an answer as `Unreadable`. The stream goes on, and ends with an error. If the
-    only line is invalid and not typed, its own error is raised.
+    only line is invalid and not typed, its own error is raised. Of equal notes about lines that are not typed the first
+    is logged at once, and the last with their number at the end.
 
     Args:
         read: from a line and its number, from 1 on, to an input.
@@ -67,10 +70,19 @@ def stream(
         [2, 3, 4]
     """
     inputs, number, failed = enumerate(_inputs(read, lines, typed), 1), 0, 0
-    while block := list(islice(inputs, ahead)):
-        yield from answer([item for _, item in block])
-        number = block[-1][0]
-        failed += sum(isinstance(item, Unreadable) for _, item in block)
+    repeated, block = Repeated(), list[tuple[int, Any]]()
+    counted = nullcontext if typed else partial(caught, repeated)
+    try:
+        while True:
+            with counted():
+                if not (block := list(islice(inputs, ahead))):
+                    break
+                answers = answer([item for _, item in block])
+            yield from answers
+            number = block[-1][0]
+            failed += sum(isinstance(item, Unreadable) for _, item in block)
+    finally:
+        repeated.close()
     if failed:
         raise ArgumentError(f"{failed} of {number} inputs could not be read, as said above; their answers are blank")
 

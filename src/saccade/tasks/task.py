@@ -159,6 +159,7 @@ class Task:
         inputs: lines of text, or paths of files. "-" is standard input.
         suffixes: suffixes of input files in a folder, or a function of the codec.
         columns: from a run's options to the accepted names of each column of an input, for rows from Python.
+        file_column: a name of the column that holds a file, if inputs are lines.
         suit: recipe of a model for data of the user.
         sampler: from a job to its training batches. Default: about `batch_tokens` words, or else `batch_size` samples.
         evaluate: measures some examples of a split. Default: by the predictor's `predict` and `measure`.
@@ -183,6 +184,7 @@ class Task:
     inputs: Literal["lines", "files"] = "lines"
     suffixes: tuple[str, ...] | Callable[[Any], tuple[str, ...]] = ()
     columns: Callable[[Any], Sequence[Sequence[str]]] = field(default=lambda options: (), repr=False)
+    file_column: str | None = None
     suit: Callable[["Task", str, Mapping[str, Any], Any], Suited] = field(default=_usual, repr=False)
     sampler: Callable[["Job"], Sampler[Any]] = field(default=_sampled, repr=False)
     evaluate: Callable[["Job", nn.Module, str, Sequence[int], Any], Evaluation] = field(default=_in_blocks, repr=False)

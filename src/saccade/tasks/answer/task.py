@@ -172,6 +172,7 @@ ANSWER = Task(
     recipes={"scenes": {}, "files": {"shift": 2}},
     requests={"predict": Request, "eval": NoOptions, "look": LookRequest},
     columns=lambda options: (("image", "img"), ("question",)),
+    file_column="image",
     suit=suited,
     sampler=by_image,
     evaluate=_evaluate,

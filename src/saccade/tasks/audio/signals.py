@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from saccade.data.media import read_bytes
+from saccade.data.media import attachment, read_bytes
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.features import LogMel, normalized
 from saccade.tasks.audio.recordings import SUFFIXES, read_audio, wav
@@ -89,11 +89,11 @@ class Signals:
             ArgumentError: with the file, if it is unreadable or of another kind.
         """
         name = "standard input" if path == "-" else path
-        source: Any = sys.stdin.buffer if path == "-" else Path(path)
+        source: Any = attachment(path) or (sys.stdin.buffer if path == "-" else Path(path))
         if self.rate is not None:
             audio = read_audio(source, self.rate, name)
             return (*self.frames(audio.samples), audio.notes)
-        if path != "-" and source.suffix != SUFFIX:
+        if path != "-" and Path(path).suffix != SUFFIX:
             raise ArgumentError(f"{name}: expected Sphinx features ({SUFFIX}), as this run was trained on, got another")
         data = read_bytes(source, name, "a feature file", _MOST, "cut it into parts")
         return (*self.frames(features(cepstra(data, name))), ())
