@@ -30,7 +30,7 @@ from saccade.train.averaging import Candidate, candidates, needed
 from saccade.train.card import write_card
 from saccade.train.checkpoint import Checkpoint, list_steps, load, newest, prune, set_aside
 from saccade.train.launch import launch
-from saccade.train.options import Options, identity, origin, paths
+from saccade.train.options import Options, before, identity, origin, paths
 from saccade.train.plan import Plan, fitted, plan_for, sentence
 from saccade.train.progress import waiting
 from saccade.train.randomness import seeded
@@ -169,7 +169,9 @@ def _open(request: _Request, device: torch.device) -> Training:
     if task.data.fingerprint != run.config["data"]:
         old, new = run.config["options"]["data"], options.data
         run.refuse("--data", *((old, new) if old != new else (run.config["data"], task.data.fingerprint)))
-    run.refuse_difference(kind.name, identity(options))  # last: other data change the defaults of other options
+    run.refuse_difference(
+        kind.name, identity(options), before(type(options))
+    )  # last: other data change the defaults of other options
     return Training(run, task, options, device)
 
 
