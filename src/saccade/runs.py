@@ -34,6 +34,7 @@ from saccade.tasks.stream import stream
 from saccade.tasks.task import Hard, Job
 from saccade.train.card import confusion_matrix
 from saccade.train.fit import train as fit
+from saccade.train.folds import cross_validate, stored_folds
 from saccade.train.options import Options, check_types
 from saccade.train.randomness import undisturbed
 from saccade.train.recipes import data_of, resolve, suit, usual
@@ -71,10 +72,11 @@ def train(
         model: its name. Default: the task's first one.
         run: the folder, made if necessary, and continued if it is there. Default: runs/TASK-DATA-MODEL.
         loggers: Lightning's (`lightning.pytorch.loggers`), which receive the numbers of metrics.jsonl.
-        more: any other option of `saccade train TASK --model MODEL`, with _ in the place of -.
+        more: any other option of `saccade train TASK --model MODEL`, with _ in the place of -. With `folds`, a number
+            of runs is trained, each tested on another part of the data.
 
     Returns:
-        The run, with the trained model loaded.
+        The run, with the trained model loaded. With `folds`, the run of the first fold; `Run.folds` has the results.
 
     Raises:
         SaccadeError: in one line, if something means nothing or does not fit the run that is there.
@@ -89,19 +91,24 @@ def train(
         raise ArgumentError("processes: expected 1 where data are Python objects, got more; write them to files")
     named_options = {**({} if run is None else {"run": str(run)}), **more}
     model = _checked(kind, usual_model if model is None else model, named_options)
-    suited = suit(kind, model, name, named_options, objects)
-    settings = resolve(kind, model, name, named_options, suited)
     with undisturbed():
         threads = torch.get_num_threads()
         try:
-            outcome = fit(kind, settings, suited.data, suited, named_options, loggers=loggers)
+            if named_options.get("folds"):
+                folds = cross_validate(kind, model, name, named_options, objects, loggers=loggers)
+                outcome, folder, settings = folds.last, folds.folder / "fold-1", folds.settings
+            else:
+                suited = suit(kind, model, name, named_options, objects)
+                settings = resolve(kind, model, name, named_options, suited)
+                outcome = fit(kind, settings, suited.data, suited, named_options, loggers=loggers)
+                folder = outcome.run.folder
         finally:
             torch.set_num_threads(threads)  # those of the caller
     if outcome.follows:
         raise SystemExit(0)
     if outcome.results is None:
         raise KeyboardInterrupt
-    return load(outcome.run.folder, device=settings.device, data=objects)
+    return load(folder, device=settings.device, data=objects)
 
 
 def _kept(data: Any) -> Any:
@@ -234,6 +241,11 @@ class Run:
     def results(self) -> dict[str, Any] | None:
         """Content of results.json, or None before the end of training."""
         return self.trained.run.results()
+
+    @property
+    def folds(self) -> dict[str, Any] | None:
+        """Content of folds.json, with the means over all folds, or None if the run is no fold."""
+        return stored_folds(self.folder.parent)
 
     def predict(self, inputs: Inputs, **request: "Unpack[keywords.Predict]") -> list[Answer]:
         """Answer inputs as `saccade predict` does. `str` of an answer is its printed text.

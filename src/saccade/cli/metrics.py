@@ -1,8 +1,10 @@
 """Metrics as text for a terminal."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from saccade._system.notes import output
+from saccade.train.folds import Mean
 from saccade.train.task import Baseline, Metric, value
 
 
@@ -28,6 +30,21 @@ def print_baselines(split: str, baselines: Mapping[str, Baseline]) -> None:
         metric, result = next(iter(baseline.metrics.items()))
         number = f"{metric.replace('_', ' ')} {value(result):.{_digits(result)}f}"
         output(f"baseline on {split}: {number}, {name} ({baseline.about}; {baseline.seconds:.1f} s)")
+
+
+def print_folds(split: str, results: Mapping[str, Any]) -> None:
+    """Print the mean and the standard error of each metric over folds, and of each baseline by its headline.
+
+    >>> mean = {"r2": {"mean": 0.48, "error": 0.04, "folds": [0.52, 0.44]}}
+    >>> print_folds("test", {"test": mean, "baselines": {"test": {"linear": {"metrics": mean, "about": "ridge"}}}})
+    r2 on test: 0.4800 ± 0.0400 (2 folds)
+    baseline on test: r2 0.4800 ± 0.0400 (2 folds), linear (ridge)
+    """
+    for name, mean in results[split].items():
+        output(f"{name.replace('_', ' ')} on {split}: {Mean(**mean)}")
+    for name, baseline in results["baselines"][split].items():
+        metric, mean = next(iter(baseline["metrics"].items()))
+        output(f"baseline on {split}: {metric.replace('_', ' ')} {Mean(**mean)}, {name} ({baseline['about']})")
 
 
 def _digits(metric: Metric) -> int:

@@ -11,10 +11,11 @@ from saccade.cli.arguments import INTERRUPTED, UsageError, named_options, names_
 from saccade.cli.catalogue import summaries
 from saccade.cli.config import Config, read_config
 from saccade.cli.help import show_choices
-from saccade.cli.metrics import print_baselines, print_metrics
+from saccade.cli.metrics import print_baselines, print_folds, print_metrics
 from saccade.cli.threads import set_threads
 from saccade.tasks import TASKS, load_task
-from saccade.train.fit import train
+from saccade.train.fit import Outcome, train
+from saccade.train.folds import cross_validate
 from saccade.train.options import Options, flat
 from saccade.train.recipes import data_of, defaults, resolve, suit, usual
 from saccade.train.results import stored_baselines
@@ -39,6 +40,8 @@ def run(arguments: list[str]) -> int:
 
 
 def _train(kind: Kind, command: "Command") -> int:
+    if command.named.get("folds"):
+        return _train_folds(kind, command)
     suited = suit(kind, command.model, command.data, command.named)
     chosen = resolve(kind, command.model, command.data, command.named, suited)
     advise = partial(set_threads, command.named.get("threads"), advise=True)
@@ -46,8 +49,7 @@ def _train(kind: Kind, command: "Command") -> int:
     if outcome.follows:
         return 0
     if outcome.results is None:
-        say(f"interrupted at step {outcome.step}; its checkpoint is kept, and the same command goes on from there")
-        return INTERRUPTED
+        return _interrupted(outcome)
     if not outcome.fresh:
         way_on = _way_on(outcome.results["final"], outcome.run.config["options"])
         say(f"{outcome.run.folder} is at its end, step {outcome.step}, already; {way_on}")
@@ -58,6 +60,27 @@ def _train(kind: Kind, command: "Command") -> int:
     if advice := outcome.results.get("advice"):
         say(advice)
     return 0
+
+
+def _train_folds(kind: Kind, command: "Command") -> int:
+    """Train a run for each fold, and print the means of their results."""
+    advise = partial(set_threads, command.named.get("threads"), advise=True)
+    folds = cross_validate(kind, command.model, command.data, command.named, accepted=advise)
+    if folds.last.follows:
+        return 0
+    if folds.results is None:
+        return _interrupted(folds.last)
+    for split in ("test", "validation"):
+        print_folds(split, folds.results)
+    output(f"runs: {folds.folder}")
+    if advice := folds.results["advice"]:
+        say(advice)
+    return 0
+
+
+def _interrupted(outcome: Outcome) -> int:
+    say(f"interrupted at step {outcome.step}; its checkpoint is kept, and the same command goes on from there")
+    return INTERRUPTED
 
 
 def _way_on(final: Mapping[str, Any], options: Mapping[str, Any]) -> str:

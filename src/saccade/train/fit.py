@@ -32,7 +32,7 @@ from saccade.train.averaging import candidates, choose, needed
 from saccade.train.card import write_card
 from saccade.train.checkpoint import Checkpoint, list_steps, load, newest, prune, set_aside
 from saccade.train.launch import launch
-from saccade.train.options import Options, identity, origin, paths
+from saccade.train.options import Options, before, identity, origin, paths
 from saccade.train.pace import Mark
 from saccade.train.plan import Plan, crowd, fitted, measure_speed, opening, plan_for, sentence, start
 from saccade.train.progress import waiting
@@ -185,7 +185,9 @@ def _open(request: _Request, device: torch.device) -> Training:
     if task.data.fingerprint != run.config["data"]:
         old, new = run.config["options"]["data"], options.data
         run.refuse("--data", *((old, new) if old != new else (run.config["data"], task.data.fingerprint)))
-    run.refuse_difference(kind.name, identity(options))  # last: other data change the defaults of other options
+    run.refuse_difference(
+        kind.name, identity(options), before(type(options))
+    )  # last: other data change the defaults of other options
     return Training(run, task, options, device)
 
 

@@ -83,7 +83,7 @@ def test_files_of_any_form_have_the_same_rows(form, tmp_path):
     path = saved(tmp_path, FILES[form])
     data = open_numbers(path)
     assert all_rows(data) == sorted(ROWS) and len(data.features) == 2 and len(data.targets) == 1
-    assert "held out from training" in data.note and sizes(data) == [36, 2, 2]
+    assert "held out from training" in data.note and sizes(data) == [28, 6, 6]
     assert data.fingerprint == open_numbers(path).fingerprint
 
 
