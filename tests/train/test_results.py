@@ -103,7 +103,7 @@ def test_they_are_measured_once(run, asked, capsys):
     train(Line, line_options(run, max_steps=40))
     assert asked == ["test", "validation"]
     assert results(run, "results-validation.json")["baselines"] == {"mean": asdict(MEAN)}
-    assert "baseline on validation: closeness 0.2500, mean (the mean; 0.0 s)" in capsys.readouterr().out
+    assert "baseline on validation: closeness 0.2500, mean (the mean; took 0.0 s)" in capsys.readouterr().out
 
 
 def test_results_without_baselines_are_none_and_they_are_measured(run, asked):

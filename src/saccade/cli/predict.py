@@ -14,7 +14,10 @@ _READ_AHEAD, _OF_A_FILE = 64, 512  # lines: of a file nobody waits for the next 
 
 @dataclass(frozen=True, kw_only=True)
 class Arguments(Ensemble, Inputs, Device):
-    """Answer a text, the lines of a file, or standard input, one line each."""
+    """Answer a text, the lines of a file, or standard input, one line each.
+
+    Behind a tab, a class has its probability, and a number the ends of its prediction interval.
+    """
 
     json: bool = False
     """Write a JSON object for each line: tokens, answers and attention."""

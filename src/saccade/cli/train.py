@@ -54,7 +54,7 @@ def _train(kind: Kind, command: "Command") -> int:
         way_on = _way_on(outcome.results["final"], outcome.run.config["options"])
         say(f"{outcome.run.folder} is at its end, step {outcome.step}, already; {way_on}")
     for split, name in (("test", "metrics"), ("validation", "validation")):
-        print_metrics(split, outcome.results[name], {})
+        print_metrics(split, outcome.results[name], {}, explain=split == "test")
         print_baselines(split, stored_baselines(outcome.results, split))
     output(f"run: {outcome.run.folder}")
     if advice := outcome.results.get("advice"):
