@@ -109,13 +109,17 @@ def _folders(path: Path, names: SplitNames, scaled: "_Scaled") -> dict[str, Tabl
         split: replace(
             table,
             rows=(
-                {"image": row["file"], "label": row["label"], "key": bytes_hash(os.fsencode(row["listed"]))}
+                {"image": _absolute(row["file"]), "label": row["label"], "key": bytes_hash(os.fsencode(row["listed"]))}
                 for row in table.rows
             ),
             note="; ".join(filter(None, [table.note, empty * (split in ("", names.of("train")[0]))])),
         )
         for split, table in tables.items()
     }
+
+
+def _absolute(file: Path | memoryview) -> Path | memoryview:
+    return file.absolute() if isinstance(file, Path) else file  # other paths are relative to the data
 
 
 def _empty(folder: Path, names: list[str]) -> str:
