@@ -139,6 +139,8 @@ class Transcribe(Options, total=False):
     mels: int
     window_ms: int
     hop_ms: int
+    normalization: Literal["bands", "recording"]
+    trim_db: float
     tokenizer: Literal["words", "characters", "bpe"]
     vocabulary_size: int
     max_seconds: float

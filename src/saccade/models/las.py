@@ -296,6 +296,33 @@ class Las(Seq2Seq[Padded, State]):
         log_prob = torch.where(possible, -cost, _NEVER)
         return log_prob.to(tokens.device).view(len(tokens), count)
 
+    def ctc_alignment(self, state: State, tokens: Tensor) -> Tensor:
+        r"""Return the probability of each token at each step, given the whole text.
+
+        .. math:: \gamma_{ij} = p(\pi_j = i \mid y, x)
+
+        Two equal tokens in a row may be adjacent here, without the blank that they need in `ctc_log_probs`.
+
+        Args:
+            state: the result of `encode` for one utterance.
+            tokens: its text, `(length,)`, without the end token.
+
+        Returns:
+            `(length, steps)` on the CPU. Each row sums to the expected number of steps of a token.
+
+        Source:
+            Graves et al. 2006, Eq. 14 to 16.
+        """
+        assert self.ctc is not None
+        with torch.inference_mode(mode=False), torch.enable_grad():
+            log_probs = wide(self.ctc(state.memory.value[0, 0].clone())).log_softmax(-1).detach().cpu()
+            # A column for each position of the text, so that equal tokens have their own.
+            columns = log_probs[:, [_BLANK, *tokens.tolist()]].requires_grad_()
+            text = torch.arange(1, columns.shape[1])
+            cost = F.ctc_loss(columns[:, None], text[None], (len(columns),), (len(text),), _BLANK, "sum")
+            [gradient] = torch.autograd.grad(cost, columns)  # by the logits, Eq. 16: p - γ
+        return (columns.detach().exp() - gradient)[:, 1:].mT
+
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
         """Return the weights of all steps as rows, `(batch, target_length, steps)`."""
         return torch.cat([aux.weights for _, aux in records if aux.weights is not None], -2).flatten(0, 1)

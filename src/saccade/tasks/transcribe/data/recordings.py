@@ -15,19 +15,23 @@ from torch import Tensor
 
 from saccade.data import Blank, Column, Row, Rows
 from saccade.data.columns import FILL, text
+from saccade.data.dataset import spread
 from saccade.data.objects import array_of
 from saccade.data.tables import number_of
 from saccade.errors import ArgumentError
-from saccade.tasks.audio.recordings import Audio, leveled, missing_bytes, read_whole, resample
+from saccade.tasks.audio.recordings import Audio, leveled, missing_bytes, read_whole, resample, sample_rate
 from saccade.tasks.audio.sphinx import COEFFICIENTS, cepstra, features
 from saccade.tasks.transcribe.data.corpus import Recording
 
-__all__ = ["BLANK", "RATE", "Recordings", "columns"]
+__all__ = ["AUDIO", "BLANK", "RATE", "Recordings", "columns"]
 
 RATE = 16000
 """Default sample rate, in Hz."""
+AUDIO = ("audio", "path", "audio_filepath", "file", "file_name", "filename")
+"""Names of the column of recordings."""
 BLANK = Blank[Row](lambda row: not row["text"], "recordings, which have no text")
 
+_LOWEST, _LOOKED_AT = 8000, 50  # Hz that the usual bands need, and files with a rate that is looked at
 _CLIPS = "clips"  # the folder of Common Voice's recordings
 _KEPT = 512 << 20  # bytes of cached sound of files with several recordings: two hours at 16 kHz
 _SLACK = 0.1  # seconds by which a file may be shorter than in its manifest
@@ -49,18 +53,17 @@ def columns(rate: int, folder: Path | None) -> list[Column]:
         folder: of a table and its relative paths, with files that are read lazily. None for Python objects, with files
             that are read at once.
     """
-    names = ("audio", "path", "audio_filepath")
 
     def listed(cell: Any) -> str:
         return cell.strip() if folder and isinstance(cell, str) else ""
 
     return [
-        Column("audio", names, lambda cell: _sound(cell, rate, folder), what="a recording"),
+        Column("audio", AUDIO, lambda cell: _sound(cell, rate, folder), what="a recording"),
         Column("text", ("text", "sentence", "transcription"), lambda cell: " ".join(_optional(cell).split())),
         Column("speaker", ("speaker", "client_id"), _optional, needed=False),
         Column("offset", ("offset",), lambda cell: _seconds(cell, "offset") or 0.0, needed=False),
         Column("duration", ("duration",), lambda cell: _seconds(cell, "duration"), needed=False),
-        Column("listed", ("listed", *names), listed, needed=False),
+        Column("listed", ("listed", *AUDIO), listed, needed=False),
     ]
 
 
@@ -120,6 +123,16 @@ class Recordings:
     def size(self, split: str) -> int:
         """Return the number of recordings of a split."""
         return self.rows.size(split)
+
+    def file_rate(self) -> int:
+        """Return the highest sample rate of some training files, from 8,000 Hz to `RATE`.
+
+        It is `RATE` for anything but files.
+        """
+        sounds = [self.rows.row("train", index)["audio"] for index in spread(self.size("train"), _LOOKED_AT)]
+        if self.rate is None or not all(isinstance(sound, Path) for sound in sounds):
+            return RATE
+        return min(RATE, max(_LOWEST, *map(sample_rate, sounds)))
 
     @cached_property
     def _shared(self) -> frozenset[Path]:
