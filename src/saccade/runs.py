@@ -12,6 +12,7 @@ the process's own state take turns: pictures (matplotlib's settings) with pictur
 
 import base64
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -84,7 +85,7 @@ def train(
         KeyboardInterrupt: if it was interrupted. The last checkpoint is kept, and the same call goes on from there.
         SystemExit: with 0, once it is trained, in each process of torchrun but the first.
     """
-    kind = load_task(choose("task", task, TASKS))
+    began, kind = time.perf_counter(), load_task(choose("task", task, TASKS))
     usual_model, usual_data = usual(kind, None if run is None else str(run))
     name, objects = (usual_data, None) if data is None else _source(kind, _kept(data))
     if objects is not None and more.get("processes", 1) != 1:
@@ -100,7 +101,7 @@ def train(
             else:
                 suited = suit(kind, model, name, named_options, objects)
                 settings = resolve(kind, model, name, named_options, suited)
-                outcome = fit(kind, settings, suited.data, suited, named_options, loggers=loggers)
+                outcome = fit(kind, settings, suited.data, suited, named_options, loggers=loggers, began=began)
                 folder = outcome.run.folder
         finally:
             torch.set_num_threads(threads)  # those of the caller

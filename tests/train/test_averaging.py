@@ -103,6 +103,19 @@ def test_the_better_of_mean_and_last_is_the_model(tmp_path, mean_is_better, monk
     assert f"closeness on validation is {line}\n" in capsys.readouterr().err
 
 
+def test_the_loss_decides_between_mean_and_last_where_few_examples_are(tmp_path, monkeypatch, capsys):
+    def mean_loss(self, model, split, limit=None):
+        asked.append((split, limit))
+        return 0.5 if len(asked) == 5 else 0.25
+
+    asked = []  # by three validations, and at the end for the mean and the last step
+    monkeypatch.setattr(Line, "mean_loss", mean_loss, raising=False)
+    final = train(Line, options(tmp_path / "a", checkpoint_steps=5, average=3)).results["final"]
+    assert asked[3:] == [("validation", None)] * 2 and final["steps"] == [20, 25, 30]
+    assert [entry["loss"] for entry in final["compared"]] == [0.25, 0.5]
+    assert "(loss 0.5000) for step 30 alone: the model is the mean of steps 20, 25, 30" in capsys.readouterr().err
+
+
 def test_damaged_checkpoint_is_left_out_of_mean_and_said_so(tmp_path, means, capsys):
     train(Line, options(tmp_path / "a", checkpoint_steps=5, average=3))
     weights_file(tmp_path / "a/checkpoints", 25).write_bytes(b"half")

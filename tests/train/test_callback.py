@@ -195,6 +195,19 @@ def test_the_best_weights_are_kept_and_patience_stops(tmp_path, monkeypatch, num
     assert told is (patience is not None)
 
 
+def test_few_examples_are_judged_by_their_loss(tmp_path, monkeypatch):
+    headlines(monkeypatch, [0.1, 0.4, 0.2, 0.3])
+    losses = iter([3.0, 2.0, 1.0, 1.5])
+    monkeypatch.setattr(Line, "mean_loss", lambda *given: next(losses), raising=False)
+    driver = Driver(tmp_path, validation_steps=1, checkpoint_steps=50, patience=9)
+    for _ in range(4):
+        driver.step()
+    assert (driver.state.best, driver.state.best_loss, driver.state.best_step, driver.state.stale) == (0.2, 1.0, 3, 1)
+    assert [line["validation_loss"] for line in driver.logged()] == [3.0, 2.0, 1.0, 1.5]
+    assert load_best(driver.run.checkpoints, 3)
+    assert "closeness 0.2000 and loss 1.0000 on validation" in "\n".join(driver.shown.notes)
+
+
 def test_validations_are_not_time_in_steps(tmp_path, monkeypatch):
     now = [100.0]
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])

@@ -125,7 +125,7 @@ def faster(seconds):
 
 
 def misjudged(seconds):
-    return STEP / 10
+    return STEP / 3
 
 
 def crowded(seconds):
@@ -198,17 +198,18 @@ def test_steps_in_place_of_minutes_follow_the_marks_and_make_none(tmp_path, monk
 
 
 def test_the_final_evaluation_is_expected_to_be_as_slow_as_steps_are():
-    watch = Watch(600.0, 40.0, 2.0, per_step=0.5, usual=0.5)
+    watch = Watch(600.0, 40.0, 2.0, per_step=7.0, usual=0.5)
     watch.look(100, 0.1, 50.0, 50.0)
-    assert (watch.final, watch.reserve) == (40.0, 40.25)
-    watch.look(120, 0.12, 90.0, 90.0)  # four times slower
-    assert (watch.final, watch.per_step, watch.reserve) == (160.0, 2.0, 161.0)
-    assert watch.steps_left() == round((600 - 90 - 160 - 6 * 8) / 2)
+    assert (watch.final, watch.per_step, watch.reserve) == (40.0, 0.5, 40.25)  # the plan does not count any more
+    watch.look(120, 0.12, 80.0, 80.0)  # three times slower, of which half counts
+    assert (watch.final, watch.per_step, watch.reserve) == (80.0, 1.0, 80.5)
+    assert watch.steps_left() == 600 - 80 - 80 - 6 * 4
     watch.validated(100.0, 5.0)
-    watch.look(130, 0.13, 100.0, 100.0)  # as slow as at the validation, or slower
+    watch.look(130, 0.13, 90.0, 90.0)  # as slow as at the validation, or slower
     assert watch.final == 100.0
-    watch.look(140, 0.14, 150.0, 150.0)
-    assert watch.final == 300.0 and replace(watch, measured_validation=1.0).steps_left() == 24
+    watch.look(140, 0.14, 180.0, 180.0)
+    assert (watch.slowdown, watch.final) == (5.0, 300.0)
+    assert watch.steps_left() == 1 and replace(watch, measured_validation=0.0).steps_left() == 24
 
 
 @pytest.mark.parametrize(("share", "seconds", "due"), [(0.0, 5.0, False), (0.05, 5.0, True), (0.0, 26.0, True)])

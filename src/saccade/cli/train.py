@@ -1,11 +1,14 @@
 """`saccade train TASK`: train a model, or go on training it."""
 
+import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from saccade._definitions.argument_hints import choose
+from saccade._system.environment import process_seconds
 from saccade._system.notes import output, say
 from saccade.cli.arguments import INTERRUPTED, UsageError, named_options, names_of, parse, peek
 from saccade.cli.catalogue import summaries
@@ -32,20 +35,21 @@ def run(arguments: list[str]) -> int:
         return 0
     kind = load_task(choose("TASK", arguments[0], TASKS))
     words = arguments[1:]
+    began = time.perf_counter() - (process_seconds() if arguments == sys.argv[2:] else 0.0)  # of this command
     path = peek(words, "--config")
     config = Config() if path is None else read_config(path, kind)
     typed = {word.partition("=")[0].removeprefix("--").removeprefix("no-").replace("-", "_") for word in words}
     with config.named_in_errors(typed):
-        return _train(kind, read_command(kind, words, config))
+        return _train(kind, read_command(kind, words, config), began)
 
 
-def _train(kind: Kind, command: "Command") -> int:
+def _train(kind: Kind, command: "Command", began: float) -> int:
     if command.named.get("folds"):
         return _train_folds(kind, command)
     suited = suit(kind, command.model, command.data, command.named)
     chosen = resolve(kind, command.model, command.data, command.named, suited)
     advise = partial(set_threads, command.named.get("threads"), advise=True)
-    outcome = train(kind, chosen, suited.data, suited, command.named, advise)
+    outcome = train(kind, chosen, suited.data, suited, command.named, advise, began=began)
     if outcome.follows:
         return 0
     if outcome.results is None:

@@ -259,6 +259,7 @@ def _watch(training: Training) -> Watch:
         share=progress(state.marks, state.step),
         seconds=state.seconds,
         training=state.training_seconds,
+        looked=state.step_seconds > 0,
     )
 
 

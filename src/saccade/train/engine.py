@@ -44,6 +44,7 @@ _HARMLESS = (
     ".*GPU available but not used.*",  # --device cpu means it
     ".*isinstance.treespec, LeafSpec.*deprecated.*",  # Lightning calling torch
 )
+_FIRST = 5  # times the seconds of a timing, up to which a first step is followed by others
 _PRECISION: dict[str, Any] = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed"}
 
 
@@ -78,7 +79,8 @@ class _Stopwatch(pl.Callback):
         float(outputs["loss"])  # waits for the device
         self.times.append(time.perf_counter())
         self.state.step += 1
-        trainer.should_stop = self.times[-1] - self.times[0] > self.seconds
+        enough = self.seconds if self.state.step > 1 else _FIRST * self.seconds
+        trainer.should_stop = self.times[-1] - self.times[0] > enough
 
 
 class _Module(pl.LightningModule):

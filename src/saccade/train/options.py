@@ -60,8 +60,8 @@ class Options:
     """Steps of the whole run. --max-minutes alone replaces them."""
 
     max_minutes: float | None = field(default=None, metadata=_BUDGET)
-    """Minutes of the whole run, its final evaluation included. Without --max-steps, a new run measures its speed and
-    fits warmup, schedule, validations and checkpoints to them. Options that you give stay."""
+    """Minutes of the whole run, its start and its final evaluation included. Without --max-steps, warmup, schedule,
+    validations and checkpoints follow the clock. Options that you give stay."""
 
     checkpoint_steps: int = field(default=500, metadata=_BUDGET)
     """Steps between two checkpoints. The last two are kept, and the weights that --average needs."""

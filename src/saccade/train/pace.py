@@ -50,15 +50,20 @@ def progress(marks: Sequence[Mark], step: int) -> float:
 def is_due(step: int, steps: int, marks: Sequence[Mark] = (), share: float | None = None) -> bool:
     """Whether a validation or a checkpoint follows a step.
 
-    It does every so many `steps`. With a `share`, it does whenever that much of training is over. Once all of training
-    is over, steps count again.
+    It does every so many `steps`. With a `share`, it does whenever that much of training is over. A run that goes on
+    when all of training is over has as many steps between two of them as before.
 
     >>> marks = [Mark(0, 0.0, 0.06), Mark(3, 0.18, 0.1)]
+    >>> [step for step in range(1, 20) if is_due(step, 6)]
+    [6, 12, 18]
     >>> [step for step in range(1, 20) if is_due(step, 6, marks, 0.16)]
-    [3, 5, 6, 8, 10, 11, 18]
+    [3, 5, 6, 8, 10, 11, 14, 16, 18]
     """
-    if share is None or (before := progress(marks, step - 1)) >= 1:
+    if share is None:
         return step % steps == 0
+    if (before := progress(marks, step - 1)) >= 1:
+        end = next(end for end in range(marks[-1].step, step) if progress(marks, end) >= 1)
+        return (step - end) % max(1, round(share * end)) == 0
     return int(progress(marks, step) / share + _EPSILON) > int(before / share + _EPSILON)
 
 
@@ -76,6 +81,7 @@ class Watch:
         share: share of training at the last look.
         seconds: seconds of the run at the last look.
         training: seconds in steps at the last look.
+        looked: whether there was a look, or the run goes on after one.
     """
 
     budget: float
@@ -87,6 +93,7 @@ class Watch:
     share: float = 0.0
     seconds: float = 0.0
     training: float = 0.0
+    looked: bool = False
 
     def is_due(self, share: float, seconds: float) -> bool:
         """Whether it is time for a look at the clock: a few dozen times a run, more often towards its end."""
@@ -95,9 +102,14 @@ class Watch:
         return share - self.share >= 1 / _MARKS or seconds - self.seconds >= apart
 
     def look(self, step: int, share: float, seconds: float, training: float) -> None:
-        """Measure the time of a step. The machine may have got slower or faster."""
+        """Measure the time of a step. The machine may have got slower or faster.
+
+        Half of it is that of the last look, since a few steps are noise. The first look replaces the plan.
+        """
         if step > self.step:
-            self.per_step = (training - self.training) / (step - self.step)
+            latest = (training - self.training) / (step - self.step)
+            self.per_step = (self.per_step + latest) / 2 if self.looked else latest
+            self.looked = True
         self.usual = self.usual or self.per_step
         self.step, self.share, self.seconds, self.training = step, share, seconds, training
 

@@ -70,7 +70,7 @@ def make_plan(
     >>> options = Options(max_steps=None, max_minutes=2, schedule="linear", schedule_steps=4000, warmup_steps=400)
     >>> plan = make_plan(options, (), 4000, Speed(0.1, 0.01), Sizes(100, 100), 3.0)
     >>> plan.steps, plan.options["warmup_steps"], plan.options["schedule_steps"], plan.options["validation_steps"]
-    (1110, 111, 1110, 178)
+    (1090, 109, 1090, 174)
     >>> plan.clock
     {'warmup': 0.1, 'validation_steps': 0.16, 'checkpoint_steps': 0.125}
     """
