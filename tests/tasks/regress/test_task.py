@@ -14,6 +14,7 @@ from saccade.tasks.regress.codec import Sample
 from tiers import rest_slow
 
 SHORT = {"max_steps": 2, "warmup_steps": 1, "checkpoint_steps": 2, "validation_steps": 2, "threads": 1, "device": "cpu"}
+SHORT["start"] = "none"
 WORDS = [word for name, value in SHORT.items() for word in (f"--{name.replace('_', '-')}", str(value))]
 
 
