@@ -17,9 +17,10 @@ from saccade.models.padded import Padded
 from saccade.models.regressor import Regressor, Sizes, TrainingData
 from saccade.tasks.batches import Sampler
 from saccade.tasks.regress.data.cells import exact
+from saccade.tasks.regress.data.encoding import Encoding, line_of
 from saccade.tasks.regress.data.rows import Example as Row
 from saccade.tasks.regress.data.rows import Numbers
-from saccade.tasks.regress.inputs import Question, read_numbers
+from saccade.tasks.regress.inputs import Question, read_cells, read_numbers
 from saccade.tasks.regress.plain import Fitted, fit_start
 from saccade.tasks.saved import reading
 from saccade.tasks.task import AsTraining, Job
@@ -81,6 +82,7 @@ class Columns:
         points: training points, spread over all of them. None of sets.
         answers: targets of the points.
         start: the fitted start of the model, or None.
+        encoding: codes of the columns of a table, None if all cells are numbers.
         options: of the run.
     """
 
@@ -93,6 +95,7 @@ class Columns:
     points: tuple[tuple[float, ...], ...] = ()
     answers: tuple[tuple[float, ...], ...] = ()
     start: Fitted | None = None
+    encoding: Encoding | None = None
     options: Any = field(default=None, compare=False)
 
     @classmethod
@@ -126,13 +129,16 @@ class Columns:
             start = replace(
                 start, points=[learned.get(index, other) for index, other in zip(indices, own, strict=True)]
             )
-        columns = cls(features, targets, *_scales(inputs), *_scales(outputs), points, answers, start, options)
+        scales = *_scales(inputs), *_scales(outputs)
+        columns = cls(features, targets, *scales, points, answers, start, data.encoding, options)
         return columns, [note, *([] if start is None else [start.note(targets)])]
 
     def save(self, folder: Path) -> None:
         """Write columns.json."""
         content = asdict(self)
-        del content["options"], content["start"]
+        del content["options"], content["start"], content["encoding"]
+        if self.encoding is not None:
+            content["encoding"] = self.encoding.to_json()
         write_json(folder / _FILE, content)
         if self.start is not None:
             write_json(folder / _START, self.start.to_json())
@@ -145,12 +151,15 @@ class Columns:
             if not targets or not all(isinstance(name, str) for name in (*features, *targets)):
                 raise ValueError(f"features {features!r:.60} and targets {targets!r:.60}")
             wide, high = max(1, len(features)), len(targets)
-            scales = [("mean", wide), ("std", wide), ("answers_mean", high), ("answers_std", high)]
-            mean, std, answers_mean, answers_std = (_numbers([content[name]], width)[0] for name, width in scales)
+            widths = [("mean", wide), ("std", wide), ("answers_mean", high), ("answers_std", high)]
+            scales = [_numbers([content[name]], width)[0] for name, width in widths]
             points, answers = _numbers(content["points"], wide), _numbers(content["answers"], high)
             if len(points) != len(answers):
                 raise ValueError(f"{len(points)} points and {len(answers)} answers")
-            columns = cls(features, targets, mean, std, answers_mean, answers_std, points, answers, None, options)
+            encoding = Encoding.of_json(content["encoding"]) if "encoding" in content else None
+            if encoding is not None and encoding.features != features:
+                raise ValueError(f"codes of other columns, {', '.join(encoding.names):.60}")
+            columns = cls(features, targets, *scales, points, answers, None, encoding, options)
         if not features or getattr(options, "start", "none") == "none" or not (folder / _START).exists():
             return columns
         with reading(folder / _START, "the start") as content:
@@ -189,11 +198,14 @@ class Columns:
         return made
 
     def show(self, example: Row, name: str) -> Example:
-        """Return numbers and their answers."""
-        return Example(Question(example.numbers), exact(example.numbers), exact(example.answers))
+        """Return the cells or numbers of an example, and their answers."""
+        text = line_of(example.cells) if example.cells else exact(example.numbers)
+        return Example(Question(example.numbers, example.cells), text, exact(example.answers))
 
     def read(self, line: str, number: int) -> Question:
         """Return the numbers of a line."""
+        if self.encoding is not None:
+            return read_cells(line, number, self.encoding)
         return Question(read_numbers(line, number, self.features))
 
     @property

@@ -47,7 +47,8 @@ class Options(SplitOptions):
     """Columns to predict, separated by commas. Default: the last one."""
 
     features: str | None = None
-    """Input columns, separated by commas. Default: all others."""
+    """Input columns, separated by commas, or columns to leave out, such as --features=-id,-name.
+    Default: all others."""
 
     sets: bool = False
     """The input cells of a row are one set of numbers. Blank cells count as none, and a cell may hold several."""
@@ -176,6 +177,6 @@ REGRESS = Task(
     },
     requests=dict.fromkeys(("predict", "eval", "look"), Request),
     sampler=sampler,
-    lines=lambda codec, inputs: lines_of(inputs, codec.features),
+    lines=lambda codec, inputs: lines_of(inputs, codec.features, codec.encoding),
 )
 """The task, see docs/regress.md. Models have recipes of their own."""
