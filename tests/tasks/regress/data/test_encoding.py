@@ -74,7 +74,7 @@ def test_a_table_of_numbers_is_read_as_before():
     [
         (
             [{"name": f"house {n}", "y": n} for n in range(30)],
-            'column "name": expected a number, or a category that several rows have, .* leave it out by --features="-na',
+            'column "name": expected a number, or a category that several rows have, .*; leave it out by',
         ),
         (
             [{"x": "old" if n == 7 else n, "y": n} for n in range(30)],
