@@ -379,6 +379,7 @@ class Regress(Options, total=False):
     sets: bool
     batch_size: int
     loss: Literal["squared", "absolute"]
+    start: Literal["none", "linear", "stacked"]
     kernel: Literal["gaussian", "epanechnikov", "triangular"]
     bandwidth: float | None
     metric: Literal["scalar", "diagonal"]
