@@ -100,6 +100,7 @@ class ClassifyText(Options, total=False):
     embedding_dim: int | None
     dropout: float
     word_dropout: float
+    prior: Literal["none", "tfidf"]
     hidden_dim: int | None
     experts: int
     top_k: int
@@ -381,6 +382,7 @@ class TagWords(Options, total=False):
     embedding_dim: int | None
     dropout: float
     word_dropout: float
+    prior: Literal["none", "tfidf"]
     experts: int
     top_k: int
     experts_every: int
