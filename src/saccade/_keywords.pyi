@@ -105,6 +105,7 @@ class ClassifyText(Options, total=False):
     embedding_dim: int | None
     dropout: float
     word_dropout: float
+    prior: Literal["none", "tfidf"]
     hidden_dim: int | None
     experts: int
     top_k: int
@@ -405,6 +406,7 @@ class TagWords(Options, total=False):
     embedding_dim: int | None
     dropout: float
     word_dropout: float
+    prior: Literal["none", "tfidf"]
     experts: int
     top_k: int
     experts_every: int

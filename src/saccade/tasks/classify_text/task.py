@@ -16,7 +16,7 @@ from saccade.tasks.classify_text import tfidf
 from saccade.tasks.classify_text.answer import LookRequest, TextAnswer, answers, read_texts
 from saccade.tasks.classify_text.codec import LabelledTexts
 from saccade.tasks.classify_text.data import BUILTIN, Corpus, open_corpus
-from saccade.tasks.classify_text.options import RECIPES, Options, suited
+from saccade.tasks.classify_text.options import RECIPES, Options, advice, suited
 from saccade.tasks.labels.baselines import timed
 from saccade.tasks.labels.labelled import LabelledText
 from saccade.tasks.labels.ranking import label_numbers
@@ -66,7 +66,8 @@ class TextRanks(Ranks):
         examples = [data.example(split, index) for index in range(data.size(split) or 0)]
         targets, texts = label_numbers(labels, [example.label for example in examples], split), self._fronts(examples)
         plain = timed(lambda: model.predict(texts), targets, labels, about)
-        return super().baselines(data, split) | {"TF-IDF": replace(plain, seconds=round(seconds + plain.seconds, 3))}
+        plain = replace(plain, seconds=round(seconds + plain.seconds, 3), advice=advice(self.codec.options))
+        return super().baselines(data, split) | {"TF-IDF": plain}
 
     def check_look(self, model: Any, look: LookRequest) -> None:
         """Reject a layer, a head or attention, if the model lacks it."""
