@@ -11,6 +11,7 @@ class Options(TypedDict, total=False):
     data: Any
     run: str | Path
     resume: bool
+    folds: int | None
     seed: int
     max_steps: int | None
     max_minutes: float | None
@@ -43,6 +44,8 @@ class Translate(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
+    held_out: float | None
+    fold: str | None
     source: str | None
     target: str | None
     tokenizer: str
@@ -87,6 +90,8 @@ class ClassifyText(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
+    held_out: float | None
+    fold: str | None
     vocabulary_size: int
     max_length: int
     batch_tokens: int
@@ -127,6 +132,8 @@ class Transcribe(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
+    held_out: float | None
+    fold: str | None
     rate: int | None
     language: str | None
     mels: int
@@ -160,6 +167,8 @@ class ClassifyImage(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
+    held_out: float | None
+    fold: str | None
     size: int | None
     batch_size: int
     flip: bool
@@ -180,6 +189,8 @@ class Glimpse(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
+    held_out: float | None
+    fold: str | None
     digits: str | None
     canvas: int
     shortest: int
@@ -227,6 +238,8 @@ class Caption(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
+    held_out: float | None
+    fold: str | None
     size: int | None
     features: str | None
     least: int
@@ -277,6 +290,8 @@ class Answer(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
+    held_out: float | None
+    fold: str | None
     size: int | None
     features: str | None
     least: int
@@ -315,6 +330,8 @@ class Memorize(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
+    held_out: float | None
+    fold: str | None
     batch_size: int
     sentences: bool
     longest: int | None
@@ -353,6 +370,8 @@ class Regress(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
+    held_out: float | None
+    fold: str | None
     target: str | None
     features: str | None
     sets: bool
@@ -375,6 +394,8 @@ class TagWords(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
+    held_out: float | None
+    fold: str | None
     vocabulary_size: int
     max_length: int
     batch_tokens: int
