@@ -49,6 +49,9 @@ class Translate(Options, total=False):
     vocabulary_size: int
     max_length: int
     batch_tokens: int
+    encoding: str | None
+    source_column: str | None
+    target_column: str | None
     read: Literal["soft", "reinforce", "straight-through"]
     baseline: Literal["learned", "leave-one-out", "moving-average"]
     samples: int
@@ -95,6 +98,9 @@ class ClassifyText(Options, total=False):
     freeze_vectors: bool
     strip_markup: bool
     label_smoothing: float
+    encoding: str | None
+    text_column: str | None
+    label_column: str | None
     score: Literal["additive", "dot", "scaled_dot", "general", "cosine", "gaussian"]
     queries: int
     embedding_dim: int | None
@@ -139,6 +145,9 @@ class Transcribe(Options, total=False):
     batch_tokens: int
     stretch: float
     ctc_rescoring: float
+    encoding: str | None
+    audio_column: str | None
+    text_column: str | None
     hidden_dim: int
     embedding_dim: int
     layers: int
@@ -165,6 +174,9 @@ class ClassifyImage(Options, total=False):
     flip: bool
     shift: int
     label_smoothing: float
+    encoding: str | None
+    image_column: str | None
+    label_column: str | None
     widths: str
     blocks: int
     stem_stride: int
@@ -192,6 +204,9 @@ class Glimpse(Options, total=False):
     shift: int
     rollouts: int
     label_smoothing: float
+    encoding: str | None
+    image_column: str | None
+    label_column: str | None
     glimpses: int
     patch: int
     scales: int
@@ -238,6 +253,9 @@ class Caption(Options, total=False):
     batch_size: int
     shift: int
     flip: bool
+    encoding: str | None
+    image_column: str | None
+    caption_column: str | None
     read: Literal["soft", "reinforce", "straight-through"]
     baseline: Literal["learned", "leave-one-out", "moving-average"]
     samples: int
@@ -291,6 +309,10 @@ class Answer(Options, total=False):
     generate: bool
     beam_size: int
     label_smoothing: float
+    encoding: str | None
+    image_column: str | None
+    question_column: str | None
+    answer_column: str | None
     widths: str
     blocks: int
     stem_stride: int
@@ -318,6 +340,9 @@ class Memorize(Options, total=False):
     batch_size: int
     sentences: bool
     longest: int | None
+    encoding: str | None
+    input_column: str | None
+    output_column: str | None
     hidden_dim: int
     embedding_dim: int
     cells: int
@@ -358,6 +383,7 @@ class Regress(Options, total=False):
     sets: bool
     batch_size: int
     loss: Literal["squared", "absolute"]
+    encoding: str | None
     kernel: Literal["gaussian", "epanechnikov", "triangular"]
     bandwidth: float | None
     metric: Literal["scalar", "diagonal"]
@@ -378,6 +404,9 @@ class TagWords(Options, total=False):
     vocabulary_size: int
     max_length: int
     batch_tokens: int
+    encoding: str | None
+    words_column: str | None
+    tags_column: str | None
     embedding_dim: int | None
     dropout: float
     word_dropout: float

@@ -185,6 +185,7 @@ def _make(request: _Request, folder: Path, device: torch.device) -> Training:
     kind, options, suited, plan = request.kind, request.options, request.suited, None
     while True:
         task = kind.prepare(options, request.objects)
+        options = getattr(task, "settings", options)  # with names of columns that were guessed
         model = _new_model(task, options)  # before the folder: a model too large for the memory leaves none behind
         if suited is not None and suited.reason:
             say(suited.reason)

@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from saccade.data.dataset import sampled, spread
-from saccade.data.splits import SplitNames
+from saccade.data.naming import Names
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import Cache, Sampler
 from saccade.tasks.generate import Ensemble, Hypotheses
@@ -21,6 +21,7 @@ from saccade.tasks.transcribe.alignment_metrics import AlignmentMetrics, alignme
 from saccade.tasks.transcribe.codec import Recordings, Utterance
 from saccade.tasks.transcribe.data import BUILTIN, open_corpus
 from saccade.tasks.transcribe.data.corpus import Corpus
+from saccade.tasks.transcribe.data.recordings import COLUMNS
 from saccade.tasks.transcribe.metrics import HEADLINE, measured, word_errors
 from saccade.tasks.transcribe.options import RECIPES, REQUESTS, Options, Request, check_rescoring
 from saccade.tasks.transcribe.recipes import hear, smaller, suited
@@ -138,7 +139,7 @@ class Transcribes(Generates):
 
 
 def _open(options: Any, objects: Any) -> Corpus:
-    return open_corpus(options.data, options.rate, objects, SplitNames.of_options(options), options.language)
+    return open_corpus(options.data, options.rate, objects, Names.of_options(options), options.language)
 
 
 def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
@@ -184,7 +185,7 @@ TRANSCRIBE = Task(
     recipes=RECIPES,
     requests=REQUESTS,
     inputs="files",
-    columns=lambda options: (("audio", "path", "audio_filepath"),),
+    columns=COLUMNS,
     suffixes=lambda codec: codec.signals.suffixes,
     suit=_suited,
     sampler=_sampler,
