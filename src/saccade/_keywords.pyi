@@ -52,6 +52,9 @@ class Translate(Options, total=False):
     vocabulary_size: int
     max_length: int
     batch_tokens: int
+    encoding: str | None
+    source_column: str | None
+    target_column: str | None
     read: Literal["soft", "reinforce", "straight-through"]
     baseline: Literal["learned", "leave-one-out", "moving-average"]
     samples: int
@@ -100,6 +103,9 @@ class ClassifyText(Options, total=False):
     freeze_vectors: bool
     strip_markup: bool
     label_smoothing: float
+    encoding: str | None
+    text_column: str | None
+    label_column: str | None
     score: Literal["additive", "dot", "scaled_dot", "general", "cosine", "gaussian"]
     queries: int
     embedding_dim: int | None
@@ -149,6 +155,9 @@ class Transcribe(Options, total=False):
     batch_tokens: int
     stretch: float
     ctc_rescoring: float
+    encoding: str | None
+    audio_column: str | None
+    text_column: str | None
     hidden_dim: int
     embedding_dim: int
     layers: int
@@ -177,6 +186,9 @@ class ClassifyImage(Options, total=False):
     flip: bool
     shift: int
     label_smoothing: float
+    encoding: str | None
+    image_column: str | None
+    label_column: str | None
     widths: str
     blocks: int
     stem_stride: int
@@ -206,6 +218,9 @@ class Glimpse(Options, total=False):
     shift: int
     rollouts: int
     label_smoothing: float
+    encoding: str | None
+    image_column: str | None
+    label_column: str | None
     glimpses: int
     patch: int
     scales: int
@@ -254,6 +269,9 @@ class Caption(Options, total=False):
     batch_size: int
     shift: int
     flip: bool
+    encoding: str | None
+    image_column: str | None
+    caption_column: str | None
     read: Literal["soft", "reinforce", "straight-through"]
     baseline: Literal["learned", "leave-one-out", "moving-average"]
     samples: int
@@ -309,6 +327,10 @@ class Answer(Options, total=False):
     generate: bool
     beam_size: int
     label_smoothing: float
+    encoding: str | None
+    image_column: str | None
+    question_column: str | None
+    answer_column: str | None
     widths: str
     blocks: int
     stem_stride: int
@@ -338,6 +360,9 @@ class Memorize(Options, total=False):
     batch_size: int
     sentences: bool
     longest: int | None
+    encoding: str | None
+    input_column: str | None
+    output_column: str | None
     hidden_dim: int
     embedding_dim: int
     cells: int
@@ -381,6 +406,7 @@ class Regress(Options, total=False):
     batch_size: int
     loss: Literal["squared", "absolute"]
     start: Literal["none", "linear", "stacked"]
+    encoding: str | None
     kernel: Literal["gaussian", "epanechnikov", "triangular"]
     bandwidth: float | None
     metric: Literal["scalar", "diagonal"]
@@ -403,6 +429,9 @@ class TagWords(Options, total=False):
     vocabulary_size: int
     max_length: int
     batch_tokens: int
+    encoding: str | None
+    words_column: str | None
+    tags_column: str | None
     embedding_dim: int | None
     dropout: float
     word_dropout: float

@@ -101,7 +101,8 @@ def opened(path):
 def test_files_are_written_beside_a_list_of_them(task, shown, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, lines, _ = shown(task, "--count", 3, "--output", "data")
-    assert code == 0 and lines == ["data/inputs.txt", "data/answers.txt"]
+    assert code == 0 and lines[:2] == ["data/inputs.txt", "data/answers.txt"]
+    assert {*lines} == {str(path.relative_to(tmp_path)) for path in (tmp_path / "data").iterdir()}
     paths = (tmp_path / "data/inputs.txt").read_text().splitlines()
     assert [path.rpartition("/")[2].partition(".")[0] for path in paths] == ["0001", "0002", "0003"]
     assert all(path.startswith(str(tmp_path / "data")) and opened(path)[0] > 0 for path in paths)  # wherever one stands

@@ -30,7 +30,7 @@ def run(arguments: list[str]) -> int:
         raise UsageError("--names: expected without --json, whose objects have their inputs; leave it out")
     ahead = 1 if options.typed else _OF_A_FILE if options.input is not None else _READ_AHEAD
     form: Form = "json" if options.json else "lines"
-    with inputs(trained.task, options.text, options.input) as source:
+    with inputs(trained.task, options.text, options.input, options.encoding) as source:
         lines = Pending(source)
         for answer in trained.answers(lines, request, form, ahead, typed=options.typed):
             name = lines.answered()

@@ -37,12 +37,14 @@ class Rows(Generic[R]):
         fingerprint: the number and a hash of all rows.
         note: remarks for the user, "" if there are none.
         places: for each split a function from an index in its table to a place, and the table indices of its rows.
+        guessed: names of columns in the data that were guessed from their cells.
     """
 
     splits: Mapping[str, Sequence[R]]
     fingerprint: str
     note: str = ""
     places: Mapping[str, Place] = field(default_factory=dict)
+    guessed: Mapping[str, str] = field(default_factory=dict)
 
     def row(self, split: str, index: int) -> R:
         """Return one row of a split.
@@ -96,6 +98,11 @@ class Examples(Generic[E]):
     def note(self) -> str:
         """Remarks for the user, "" if there are none."""
         return self.rows.note
+
+    @property
+    def guessed(self) -> Mapping[str, str]:
+        """Names of columns in the data that were guessed from their cells."""
+        return self.rows.guessed
 
 
 @dataclass(frozen=True)

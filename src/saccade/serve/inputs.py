@@ -68,7 +68,7 @@ def file_columns(task: Job) -> Sequence[str]:
     """
     if getattr(task.codec, "store", None) is not None:
         return ()
-    columns = task.task.columns(task.settings)
+    columns = [column.names for column in task.columns]
     if task.inputs == "files":
         return next(iter(columns), ("file",))
     return next((names for names in columns if task.task.file_column in names), ())

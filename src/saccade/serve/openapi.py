@@ -121,7 +121,7 @@ def _schema(kind: Any) -> dict[str, Any]:
 
 def _input(run: Run) -> dict[str, Any]:
     """JSON schema of an input."""
-    columns, files = run.task.task.columns(run.task.settings), file_columns(run.task)
+    columns, files = [column.names for column in run.task.columns], file_columns(run.task)
     cells: dict[str, Any] = {names[0]: {} for names in columns}
     if not files:
         return {"anyOf": [{"type": "string"}, {"type": "object", "properties": cells}, {"type": "array"}]}
@@ -132,7 +132,7 @@ def _input(run: Run) -> dict[str, Any]:
 
 
 def _example(run: Run) -> Any:
-    files, columns = file_columns(run.task), run.task.task.columns(run.task.settings)
+    files, columns = file_columns(run.task), [column.names for column in run.task.columns]
     if not files:
         return "..."
     return {**{names[0]: "..." for names in columns}, files[0]: "BASE64", "name": "a file"}
@@ -140,7 +140,7 @@ def _example(run: Run) -> Any:
 
 def _meaning(run: Run) -> str:
     """An input in a sentence."""
-    files, columns = file_columns(run.task), run.task.task.columns(run.task.settings)
+    files, columns = file_columns(run.task), [column.names for column in run.task.columns]
     if not files:
         return "a line as `saccade predict` reads it, or an object whose cells have the names of columns."
     others = "".join(f', "{names[0]}"' for names in columns if names != files)

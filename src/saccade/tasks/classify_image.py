@@ -12,6 +12,7 @@ from torch import Tensor
 
 from saccade._definitions.checks import in_ranges
 from saccade.data.dataset import no_such_data, training_sample
+from saccade.data.naming import Names
 from saccade.data.splits import SplitNames, SplitOptions
 from saccade.errors import ArgumentError
 from saccade.models.checks import below_one
@@ -21,7 +22,7 @@ from saccade.tasks.image.labelled import LabelledImages
 from saccade.tasks.image.linear import LINEAR, mirrored_differ
 from saccade.tasks.image.maps import LookRequest, Maps, draw_maps, maps_of
 from saccade.tasks.image.shapes import Shapes
-from saccade.tasks.image.sources import open_files
+from saccade.tasks.image.sources import COLUMNS, open_files
 from saccade.tasks.labels.baselines import timed
 from saccade.tasks.labels.ranked import Ranked
 from saccade.tasks.labels.ranking import Ranking, label_numbers, probabilities
@@ -237,7 +238,7 @@ CLASSIFY_IMAGE = Task(
         "cnn-attention": "saccade.models.cnn_attention:CNNAttention",
     },
     builtin=BUILTIN,
-    open=lambda options, objects: open_images(options.data, options.size, objects, SplitNames.of_options(options)),
+    open=lambda options, objects: open_images(options.data, options.size, objects, Names.of_options(options)),
     codec=LabelledImages,
     predictor=ImageRanks,
     Options=Options,
@@ -245,7 +246,7 @@ CLASSIFY_IMAGE = Task(
     requests={"predict": Request, "eval": NoOptions, "look": LookRequest},
     inputs="files",
     suffixes=SUFFIXES,
-    columns=lambda options: (("image", "img"),),
+    columns=COLUMNS,
     suit=_suited,
 )
 """The task, see docs/classify-image.md. Models have recipes of their own."""

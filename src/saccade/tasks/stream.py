@@ -7,8 +7,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from saccade._system.notes import Repeated, caught, say
-from saccade.data.columns import Column
+from saccade.data.columns import FILL, Column, is_empty
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.train.task import Unreadable
 
@@ -108,6 +110,10 @@ def _cell(row: Mapping[str, Any], names: Sequence[str], number: int) -> str:
         expected = f"a column {' or '.join(names)}" if names else "a single column"
         raise ArgumentError(f"inputs: row {number}: expected {expected}, got {', '.join(map(str, row)) or 'none'}")
     cell = row[name]
+    if is_empty(cell):
+        raise ArgumentError(f"inputs: row {number}: expected a text or a path in {name}, got an empty cell; {FILL}")
+    if isinstance(cell, int | np.integer) and not isinstance(cell, bool):
+        return str(cell)
     if isinstance(cell, list | tuple) and all(isinstance(word, str) for word in cell):
         return " ".join(cell)
     if not isinstance(cell, str | Path):

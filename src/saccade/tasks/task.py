@@ -12,7 +12,9 @@ import torch
 from torch import nn
 
 from saccade._system.notes import say
+from saccade.data.columns import Column
 from saccade.data.dataset import Dataset, Lazy, opened, take
+from saccade.data.naming import data_options, input_columns, reading
 from saccade.errors import ArgumentError
 from saccade.tasks import load_task
 from saccade.tasks.batches import Sampler, by_length
@@ -158,7 +160,7 @@ class Task:
         requests: dataclass of the options of the verbs "predict", "eval" and "look". Default: no options.
         inputs: lines of text, or paths of files. "-" is standard input.
         suffixes: suffixes of input files in a folder, or a function of the codec.
-        columns: from a run's options to the accepted names of each column of an input, for rows from Python.
+        columns: needed columns of its tables, the answer last. `Options` gets an option for the name of each.
         file_column: a name of the column that holds a file, if inputs are lines.
         suit: recipe of a model for data of the user.
         sampler: from a job to its training batches. Default: about `batch_tokens` words, or else `batch_size` samples.
@@ -183,7 +185,7 @@ class Task:
     requests: Mapping[str, type] = field(default_factory=lambda: dict.fromkeys(("predict", "eval", "look"), NoOptions))
     inputs: Literal["lines", "files"] = "lines"
     suffixes: tuple[str, ...] | Callable[[Any], tuple[str, ...]] = ()
-    columns: Callable[[Any], Sequence[Sequence[str]]] = field(default=lambda options: (), repr=False)
+    columns: tuple[Column, ...] = field(default=(), repr=False)
     file_column: str | None = None
     suit: Callable[["Task", str, Mapping[str, Any], Any], Suited] = field(default=_usual, repr=False)
     sampler: Callable[["Job"], Sampler[Any]] = field(default=_sampled, repr=False)
@@ -191,6 +193,10 @@ class Task:
     lines: Callable[[Any, Any], Iterator[str]] | None = field(default=None, repr=False)
     joined: Callable[["Job", nn.Module, Sequence["Trained"]], Any] = field(default=_joined, repr=False)
     at_once: int | None = None
+
+    def __post_init__(self) -> None:
+        """Add the options of data: an encoding, and names of columns."""
+        object.__setattr__(self, "Options", data_options(self.Options, self.columns))
 
     def recipe(self, model: str, data: str) -> dict[str, Any]:
         """Return the defaults of a model on a data set."""
@@ -207,6 +213,8 @@ class Task:
     def prepare(self, options: Any, objects: Any = None) -> "Job":
         """Open the data and fit the codec."""
         data = self._opened(options, objects).get()
+        guessed = {f"{name}_column": column for name, column in getattr(data, "guessed", {}).items()}
+        options = replace(options, **guessed)
         codec, notes = self.codec.fit(data, options)
         for note in filter(None, (data.note, *notes)):
             say(note)
@@ -223,7 +231,12 @@ class Task:
         return load_task, (self.name,)
 
     def _opened(self, options: Any, objects: Any) -> Lazy[Any]:
-        return opened(objects, partial(self.open, options))
+        return opened(objects, partial(self._open, options))
+
+    def _open(self, options: Any, objects: Any) -> Dataset[Any]:
+        """Open data with files of text in the encoding of an option."""
+        with reading(options, self.builtin):
+            return self.open(options, objects)
 
 
 @dataclass(frozen=True)
@@ -268,6 +281,11 @@ class Job:
     def inputs(self) -> Literal["lines", "files"]:
         """Kind of the inputs."""
         return self.task.inputs
+
+    @property
+    def columns(self) -> list[Column]:
+        """Columns of an input, with the name of an option or guess before the usual names."""
+        return input_columns(self.settings, self.task.columns)
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -375,7 +393,7 @@ class Job:
         """Return Python objects as lines for `read`."""
         if self.task.lines is not None:
             return self.task.lines(self.codec, inputs)
-        return texts(inputs, self.task.columns(self.settings))
+        return texts(inputs, [column.names for column in self.columns])
 
     def read(self, line: str, number: int) -> Any:
         """Return line `number` of the inputs for `answer`."""

@@ -202,6 +202,7 @@ def _make(request: _Request, folder: Path, device: torch.device) -> Training:
     Run.check_place(folder)  # before the data, which take their time
     kind, options, suited = request.kind, request.options, request.suited
     task = kind.prepare(options, request.objects)
+    options = getattr(task, "settings", options)  # with names of columns that were guessed
     model = _new_model(task, options)  # before the folder: a model too large for the memory leaves none behind
     if suited is not None and suited.reason:
         say(suited.reason)
@@ -226,6 +227,7 @@ def _plan(made: Training, request: _Request) -> Plan:
     if line := crowd(busy_cores(), threads, os.cpu_count() or 1):
         say(line)
     moments, options, task, model = [request.began, time.perf_counter()], made.options, made.task, made.model
+    guessed = {f.name: getattr(options, f.name) for f in fields(options) if f.name.endswith("_column")}
     while True:
         speed = measure_speed(task, model, options, made.device)
         recipe = None if suited is None else suited.options
@@ -233,7 +235,7 @@ def _plan(made: Training, request: _Request) -> Plan:
         if (smaller := _smaller(request, suited, plan)) is None:
             break
         say(f"{sentence(plan)}:")
-        options, suited = smaller
+        options, suited = replace(smaller[0], **guessed), smaller[1]
         say(suited.reason)
         changed = getattr(made.task, "changed", None)
         task = changed(**asdict(options)) if changed else kind.prepare(options, request.objects)

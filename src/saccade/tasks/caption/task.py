@@ -13,7 +13,7 @@ from saccade.data.dataset import spread
 from saccade.errors import ArgumentError
 from saccade.tasks.caption.answer import ImageCaption, grid, pointing
 from saccade.tasks.caption.codec import Captions
-from saccade.tasks.caption.data import BUILTIN, Corpus, open_corpus
+from saccade.tasks.caption.data import BUILTIN, COLUMNS, Corpus, open_corpus
 from saccade.tasks.caption.metrics import baseline, headline, measured
 from saccade.tasks.caption.options import RECIPES, REQUESTS, Options
 from saccade.tasks.generate.coverage import Request
@@ -173,7 +173,7 @@ CAPTION = Task(
     requests=REQUESTS,
     inputs="files",
     suffixes=SUFFIXES,
-    columns=lambda options: (("image", "img"),),
+    columns=COLUMNS,
     suit=_suited,
     sampler=by_image,
     evaluate=evaluate,

@@ -11,11 +11,11 @@ from torch import nn
 
 from saccade.data.cleaning import front
 from saccade.data.dataset import training_sample
-from saccade.data.splits import SplitNames
+from saccade.data.naming import Names
 from saccade.tasks.classify_text import tfidf
 from saccade.tasks.classify_text.answer import LookRequest, TextAnswer, answers, read_texts
 from saccade.tasks.classify_text.codec import LabelledTexts
-from saccade.tasks.classify_text.data import BUILTIN, Corpus, open_corpus
+from saccade.tasks.classify_text.data import BUILTIN, COLUMNS, Corpus, open_corpus
 from saccade.tasks.classify_text.options import RECIPES, Options, advice, suited
 from saccade.tasks.labels.baselines import timed
 from saccade.tasks.labels.labelled import LabelledText
@@ -97,7 +97,7 @@ class TextRanks(Ranks):
 
 
 def _open(options: Any, objects: Any) -> Corpus:
-    names = SplitNames.of_options(options)
+    names = Names.of_options(options)
     return open_corpus(options.data, objects, names, strip_markup=options.strip_markup)
 
 
@@ -130,7 +130,7 @@ CLASSIFY_TEXT = Task(
     Options=Options,
     recipes=RECIPES,
     requests={"predict": Request, "eval": NoOptions, "look": LookRequest},
-    columns=lambda options: (("text", "sentence"),),
+    columns=COLUMNS,
     suit=_suited,
     at_once=1 << 30,
 )

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from saccade.data.dataset import Lazy, sampled, spread
-from saccade.data.splits import SplitNames
+from saccade.data.naming import Names
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import Cache, Sampler
 from saccade.tasks.generate import Ensemble, Hypotheses
@@ -24,7 +24,7 @@ from saccade.tasks.transcribe.alignment_metrics import AlignmentMetrics, alignme
 from saccade.tasks.transcribe.codec import Recordings, Utterance
 from saccade.tasks.transcribe.data import BUILTIN, open_corpus
 from saccade.tasks.transcribe.data.corpus import Corpus
-from saccade.tasks.transcribe.data.recordings import AUDIO, RATE
+from saccade.tasks.transcribe.data.recordings import COLUMNS, RATE
 from saccade.tasks.transcribe.data.recordings import Recordings as Files
 from saccade.tasks.transcribe.metrics import HEADLINE, measured, word_errors
 from saccade.tasks.transcribe.options import RECIPES, REQUESTS, WAVEFORM, Options, Request, check_rescoring
@@ -165,7 +165,7 @@ class Transcribes(Generates):
 
 
 def _open(options: Any, objects: Any) -> Corpus:
-    return open_corpus(options.data, options.rate, objects, SplitNames.of_options(options), options.language)
+    return open_corpus(options.data, options.rate, objects, Names.of_options(options), options.language)
 
 
 def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
@@ -217,7 +217,7 @@ TRANSCRIBE = Task(
     recipes=RECIPES,
     requests=REQUESTS,
     inputs="files",
-    columns=lambda options: (AUDIO,),
+    columns=COLUMNS,
     suffixes=lambda codec: codec.signals.suffixes,
     suit=_suited,
     sampler=_sampler,
