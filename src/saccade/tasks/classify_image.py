@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from saccade._definitions.checks import in_ranges
 from saccade.data.dataset import no_such_data
 from saccade.data.splits import SplitNames, SplitOptions
 from saccade.errors import ArgumentError
 from saccade.models.checks import below_one
 from saccade.tasks.image.dataset import Dataset, pixels, refuse_size
-from saccade.tasks.image.images import SUFFIXES, Pixels
+from saccade.tasks.image.images import SUFFIXES, Pixels, batch_of
 from saccade.tasks.image.labelled import LabelledImages
 from saccade.tasks.image.maps import LookRequest, Maps, draw_maps, maps_of
 from saccade.tasks.image.shapes import Shapes
@@ -120,6 +122,10 @@ class ImageRanks(Ranks):
 
     look = LookRequest
 
+    def encode(self, inputs: Sequence[Pixels]) -> tuple[Tensor]:
+        """Return images `(batch, channels, height, width)` in [0, 1]."""
+        return (batch_of(inputs),)
+
     def check_look(self, model: Any, look: LookRequest) -> None:
         """Reject an unknown label, and attention of a model without it."""
         look.check(model, self.codec.labels)
@@ -158,5 +164,6 @@ CLASSIFY_IMAGE = Task(
     inputs="files",
     suffixes=SUFFIXES,
     columns=lambda options: (("image", "img"),),
+    signature=LabelledImages.signature,
 )
 """The task, see docs/classify-image.md. Models have recipes of their own."""

@@ -132,6 +132,7 @@ CLASSIFY_TEXT = Task(
     columns=lambda options: (("text", "sentence"),),
     suit=_suited,
     at_once=1 << 30,
+    signature=LabelledTexts.signature,
 )
 """The task, see docs/classify-text.md.
 

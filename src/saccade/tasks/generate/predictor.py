@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import in_batches
@@ -20,7 +20,7 @@ from saccade.tasks.generate.model import Hypotheses
 from saccade.tasks.generate.request import check_prefix, search_of
 from saccade.tasks.predictor import Predictor
 from saccade.tasks.request import completed
-from saccade.tasks.text.special import PADDING
+from saccade.tasks.text.special import BEGIN, PADDING
 from saccade.train.task import Answer, Evaluation, Form, Loss, Unreadable
 
 __all__ = ["Block", "Generates", "evaluate", "shortest"]
@@ -103,6 +103,10 @@ class Generates(Predictor):
         sizes = [codec.size(sample) for sample in written]
         outputs = iter(in_batches(sizes, max(1, self.decoded // search.width), decode))
         return [next(outputs) if self._size(sample) else [] for sample in samples]
+
+    def encode(self, inputs: Sequence[Any]) -> tuple[Any, Tensor]:
+        """Return inputs, and the begin token of each text to write."""
+        return self.codec.inputs(inputs), torch.full((len(inputs), 1), BEGIN)
 
     @abstractmethod
     def measure(self, model: nn.Module, blocks: Iterable[Block], size: int) -> Evaluation:
