@@ -1,5 +1,6 @@
 """Exported programs run without Saccade, and compute what `attend` does."""
 
+import re
 import subprocess
 import sys
 
@@ -30,7 +31,7 @@ class Additive(torch.nn.Module):
 class Half(torch.nn.Module):
     def forward(self, query, key, lengths):
         mask = masks.Window(key.shape[1] // 2, 1, align="start") & masks.Lengths(lengths)
-        return attend(query, key, key, score=scores.Gaussian(2.0), mask=mask, backend="chunked")
+        return attend(query, key, key, score=scores.Additive(torch.ones(4)), mask=mask)
 
 
 def drawn(queries, keys):
@@ -111,7 +112,7 @@ CASES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in CASES if "callable" not in name])
+@pytest.mark.parametrize("name", [name for name in CASES if not re.search("callable|where|position", name)])
 def test_every_definition_is_decomposed(name):
     module = Call(CASES[name].on("chunked"))
     inputs = module.case.inputs()

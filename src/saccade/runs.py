@@ -118,7 +118,7 @@ def load(folder: str | Path, *, device: str = "auto", ensemble: Sequence[str | P
         folder: of the run.
         device: where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one).
         ensemble: folders of further runs, whose probabilities are averaged with those of the first.
-        data: the Python objects that it was trained on, if any: `evaluate` needs them, answers do not.
+        data: of `evaluate`, which alone reads data: Python objects that it was trained on, or a path of moved files.
 
     Raises:
         SaccadeError: if it is no run, or has nothing trained, or the runs cannot be one.
@@ -140,7 +140,8 @@ def _loaded(folder: str | Path, device: str, option: str, data: Any) -> Trained:
         raise ArgumentError(f"{option}: expected the folder of a run, got an empty name")
     run = Folder.open(Path(folder))
     kind = load_task(choose(f"{run.folder}: task", run.config["task"], TASKS))
-    return load_trained(kind, run, choose_device(device), data)
+    objects, path = (None, str(data)) if isinstance(data, str | Path) else (data, None)
+    return load_trained(kind, run, choose_device(device), objects, path)
 
 
 def options(
@@ -218,7 +219,7 @@ class Run:
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """Tokenizer of the input texts, or of the written texts if inputs are files. See `Job.tokenizer`."""
+        """Tokenizer of the input texts, or of the written texts if inputs are files."""
         return self.task.tokenizer
 
     @property
@@ -246,7 +247,7 @@ class Run:
         return list(self.answers(input_lines(self.task, inputs), self.request("predict", request)))
 
     def encode(self, inputs: Inputs) -> tuple[Any, ...]:
-        """Return the arguments of the model for inputs as of `predict`: a batch of tensors.
+        """Return the arguments of the model for inputs as of `predict`: one batch.
 
         Example:
             >>> logits = run.model(*run.encode(["a fine film", "dull"]))  # doctest: +SKIP
@@ -380,7 +381,7 @@ class Run:
             OSError: if the folder cannot be written.
         """
         ensemble = {"ensemble": self.ensemble} if self.ensemble else {}
-        unusual = {**({} if request is None else changes(request)), **ensemble}
+        unusual = {**({} if request is None else changes(request)), **ensemble, **self.trained.other_data}
         results = split_results(
             self.trained.run, self.trained.options, self.model, found, split=split, examples=found.examples
         )

@@ -1,4 +1,4 @@
-"""`saccade export RUN FILE`: write a trained model to a file that runs without Saccade."""
+"""`saccade export RUN FILE`: write a model to a file that runs without Saccade."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from saccade.tasks.export import check_path
 
 @dataclass(frozen=True)
 class Arguments:
-    """Write a trained model to a new file, of ONNX (.onnx) or of torch.export (.pt2), and print its path."""
+    """Write a trained model to a new file of ONNX or torch.export, and print its path."""
 
     run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """Folder of the run."""
