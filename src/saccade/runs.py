@@ -10,7 +10,6 @@ the process's own state take turns: pictures (matplotlib's settings) with pictur
 (torch's generators) with each other. So a `load` waits for a training in another thread.
 """
 
-import base64
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,14 +24,17 @@ from saccade._definitions.argument_hints import choose, suggest
 from saccade._system.environment import choose_device
 from saccade._system.files import check_folder, write, write_json
 from saccade._system.notes import say
-from saccade.data.objects import OBJECTS
+from saccade.data.objects import OBJECTS, kept
 from saccade.errors import ArgumentError
 from saccade.tasks import TASKS, load_task
 from saccade.tasks.ensembles import check_drawn
+from saccade.tasks.export import check_path, export, signature_of
 from saccade.tasks.inputs import Inputs, input_lines
+from saccade.tasks.looking import Pictures
 from saccade.tasks.request import changes, results_name
 from saccade.tasks.stream import stream
 from saccade.tasks.task import Hard, Job
+from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.train.card import confusion_matrix
 from saccade.train.fit import train as fit
 from saccade.train.folds import cross_validate, stored_folds
@@ -87,7 +89,7 @@ def train(
     """
     began, kind = time.perf_counter(), load_task(choose("task", task, TASKS))
     usual_model, usual_data = usual(kind, None if run is None else str(run))
-    name, objects = (usual_data, None) if data is None else _source(kind, _kept(data))
+    name, objects = (usual_data, None) if data is None else _source(kind, kept(data))
     if objects is not None and more.get("processes", 1) != 1:
         raise ArgumentError("processes: expected 1 where data are Python objects, got more; write them to files")
     named_options = {**({} if run is None else {"run": str(run)}), **more}
@@ -112,13 +114,6 @@ def train(
     return load(folder, device=settings.device, data=objects)
 
 
-def _kept(data: Any) -> Any:
-    """Copy iterators among Python objects: training and measuring both read them."""
-    if isinstance(data, Mapping) and any(isinstance(part, Iterator) for part in data.values()):
-        return {name: _kept(part) for name, part in data.items()}
-    return list(data) if isinstance(data, Iterator) else data
-
-
 def _source(kind: Kind, data: Any) -> tuple[str, Any]:
     """The name of data, and the Python objects if they are some."""
     return (data_of(kind, data), None) if isinstance(data, str | Path) else (OBJECTS, data)
@@ -131,7 +126,7 @@ def load(folder: str | Path, *, device: str = "auto", ensemble: Sequence[str | P
         folder: of the run.
         device: where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one).
         ensemble: folders of further runs, whose probabilities are averaged with those of the first.
-        data: the Python objects that it was trained on, if any: `evaluate` needs them, answers do not.
+        data: of `evaluate`, which alone reads data: Python objects that it was trained on, or a path of moved files.
 
     Raises:
         SaccadeError: if it is no run, or has nothing trained, or the runs cannot be one.
@@ -153,7 +148,8 @@ def _loaded(folder: str | Path, device: str, option: str, data: Any) -> Trained:
         raise ArgumentError(f"{option}: expected the folder of a run, got an empty name")
     run = Folder.open(Path(folder))
     kind = load_task(choose(f"{run.folder}: task", run.config["task"], TASKS))
-    return load_trained(kind, run, choose_device(device), data)
+    objects, path = (None, str(data)) if isinstance(data, str | Path) else (data, None)
+    return load_trained(kind, run, choose_device(device), objects, path)
 
 
 def options(
@@ -199,15 +195,6 @@ def examples(task: str | Kind, split: str, count: int, *, data: Any = None, **mo
     return (prepared.example(split, index) for index in range(count if size is None else min(count, size)))
 
 
-class Pictures(list[Path]):
-    """The paths of pictures; a notebook shows the pictures themselves."""
-
-    def _repr_html_(self) -> str:
-        pictures = (path for path in self if path.suffix == ".png" and path.is_file())
-        encoded = (base64.b64encode(path.read_bytes()).decode() for path in pictures)
-        return "".join(f'<img style="max-width: 100%" src="data:image/png;base64,{content}">' for content in encoded)
-
-
 @dataclass(frozen=True)
 class Run:
     """A run with its trained model, or several runs as one.
@@ -239,6 +226,11 @@ class Run:
         return self.trained.model
 
     @property
+    def tokenizer(self) -> Tokenizer:
+        """Tokenizer of the input texts, or of the written texts if inputs are files."""
+        return self.task.tokenizer
+
+    @property
     def results(self) -> dict[str, Any] | None:
         """Content of results.json, or None before the end of training."""
         return self.trained.run.results()
@@ -266,6 +258,14 @@ class Run:
             ['2025-06-18', '2025-06-28', '2025-08-18']
         """
         return list(self.answers(input_lines(self.task, inputs), self.request("predict", request)))
+
+    def encode(self, inputs: Inputs) -> tuple[Any, ...]:
+        """Return the arguments of the model for inputs as of `predict`: one batch.
+
+        Example:
+            >>> logits = run.model(*run.encode(["a fine film", "dull"]))  # doctest: +SKIP
+        """
+        return self.task.encode(input_lines(self.task, inputs), next(self.model.parameters()).device)
 
     def align(self, inputs: Inputs, **request: "Unpack[keywords.Predict]") -> list[dict[str, Any]]:
         """Answer inputs with their attention, as `saccade predict --json` does."""
@@ -314,6 +314,20 @@ class Run:
             raise ArgumentError(f"--errors: expected one run whose examples have a loss each, got {got}")
         with in_evaluation(self.model, self.trained.options.seed, split):
             return task.hardest(self.model, split, count, request)
+
+    def export(self, path: str | Path) -> Path:
+        """Write the model to a file that runs without Saccade, as `saccade export` does.
+
+        Args:
+            path: a new file, of ONNX (.onnx) or of `torch.export` (.pt2).
+
+        """
+        check_path(path := Path(path))
+        if self.ensemble:
+            raise ArgumentError("RUN: expected one run, got an ensemble, which has no export")
+        with undisturbed():
+            export(signature_of(self.task, self.model), path)
+        return path
 
     def request(self, verb: str, values: Mapping[str, Any]) -> Any:
         """Return options as a checked request: the task's dataclass for a verb.
@@ -380,7 +394,7 @@ class Run:
             OSError: if the folder cannot be written.
         """
         ensemble = {"ensemble": self.ensemble} if self.ensemble else {}
-        unusual = {**({} if request is None else changes(request)), **ensemble}
+        unusual = {**({} if request is None else changes(request)), **ensemble, **self.trained.other_data}
         results = split_results(
             self.trained.run, self.trained.options, self.model, found, split=split, examples=found.examples
         )

@@ -20,6 +20,9 @@ class Arguments(Ensemble, Device):
     split: Literal["test", "validation"] = "test"
     """The split to measure."""
 
+    data: str | None = None
+    """Data to measure on, for example moved files. Default: the data of the run."""
+
     errors: int | None = None
     """List this many examples with the largest training losses: loss, input, target, answer, with tabs between."""
 

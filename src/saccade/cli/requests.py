@@ -109,7 +109,8 @@ def open_request(verb: str, verb_options: type, arguments: Sequence[str]) -> tup
         if parsed.input not in (None, "-"):
             Path(parsed.input).stat()
     set_threads(parsed.threads)
-    run = load(parsed.run, device=parsed.device, ensemble=getattr(parsed, "ensemble", ()))
+    more = {"ensemble": getattr(parsed, "ensemble", ()), "data": getattr(parsed, "data", None)}
+    run = load(parsed.run, device=parsed.device, **more)
     return parsed, run.checked(selected), run
 
 

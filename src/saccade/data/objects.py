@@ -1,6 +1,6 @@
 """Python objects as tables: lists, mappings, arrays, data frames, `datasets`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from saccade.data.splits import SplitNames, spelled_splits
 from saccade.data.table import Table
 from saccade.errors import ArgumentError
 
-__all__ = ["OBJECTS", "array_of", "object_tables", "table_rows"]
+__all__ = ["OBJECTS", "array_of", "kept", "object_tables", "table_rows"]
 
 #: Value of `data` for Python objects.
 OBJECTS = "objects"
@@ -141,3 +141,10 @@ def _are_columns(objects: Mapping[Any, Any], names: SplitNames) -> bool:
     """Return whether a mapping is a table of columns, not a mapping of splits."""
     sized = bool(objects) and all(_length(part) is not None for part in objects.values())
     return sized and not any(names.split(str(name)) for name in objects)
+
+
+def kept(data: Any) -> Any:
+    """Copy iterators among Python objects: training and measuring both read them."""
+    if isinstance(data, Mapping) and any(isinstance(part, Iterator) for part in data.values()):
+        return {name: kept(part) for name, part in data.items()}
+    return list(data) if isinstance(data, Iterator) else data

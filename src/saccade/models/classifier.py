@@ -135,6 +135,9 @@ class Classifier(nn.Module, ABC):
     recipes: ClassVar[dict[str, dict[str, Any]]]
     """Recipes by data set, with "files" for your own texts."""
 
+    unexported: ClassVar[str] = ""
+    """Reason why `saccade export` rejects the model, if any."""
+
     words: Words
     output: nn.Linear
 

@@ -126,6 +126,7 @@ class Hierarchical(Classifier):
         "reviews": {"hidden_dim": 32, "learning_rate": 1e-2},
         "files": {"learning_rate": 3e-3},
     }
+    unexported: ClassVar[str] = "it cuts texts into sentences, and their number depends on the words"
     ends: Tensor
 
     def __init__(self, size: int, classes: int, options: Options = _DEFAULT) -> None:

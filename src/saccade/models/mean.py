@@ -44,5 +44,5 @@ class Mean(Regressor):
 
     def read(self, points: Padded, indices: Tensor | None = None) -> Predicted:
         """Return one answer and one deviation for all inputs."""
-        rows = len(points.values)
+        rows = points.values.shape[0]
         return Predicted(self.answer.expand(rows, -1), self.log_deviation.exp().expand(rows, -1))

@@ -17,7 +17,7 @@ from saccade.data.splits import SplitNames, SplitOptions
 from saccade.errors import ArgumentError
 from saccade.models.checks import below_one
 from saccade.tasks.image.dataset import Dataset, pixels, refuse_size
-from saccade.tasks.image.images import SUFFIXES, Pixels
+from saccade.tasks.image.images import SUFFIXES, Pixels, batch_of
 from saccade.tasks.image.labelled import LabelledImages
 from saccade.tasks.image.linear import LINEAR, mirrored_differ
 from saccade.tasks.image.maps import LookRequest, Maps, draw_maps, maps_of
@@ -161,6 +161,10 @@ class ImageRanks(Ranks):
             found[name] = linear.fit(images, numbers, len(labels)), len(images), time.perf_counter() - began
         return found
 
+    def encode(self, inputs: Sequence[Pixels]) -> tuple[Tensor]:
+        """Return images `(batch, channels, height, width)` in [0, 1]."""
+        return (batch_of(inputs),)
+
     def check_look(self, model: Any, look: LookRequest) -> None:
         """Reject an unknown label, and attention of a model without it."""
         look.check(model, self.codec.labels)
@@ -248,5 +252,6 @@ CLASSIFY_IMAGE = Task(
     suffixes=SUFFIXES,
     columns=COLUMNS,
     suit=_suited,
+    signature=LabelledImages.signature,
 )
 """The task, see docs/classify-image.md. Models have recipes of their own."""

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, cast
 
 import torch
 from torch import nn
@@ -17,11 +17,13 @@ from saccade.data.dataset import Dataset, Lazy, opened, take
 from saccade.data.naming import data_options, input_columns, reading
 from saccade.errors import ArgumentError
 from saccade.tasks import load_task
-from saccade.tasks.batches import Sampler, by_length
+from saccade.tasks.batches import Sampler, by_length, moved
 from saccade.tasks.ensembles import check_alike, shortest_texts
+from saccade.tasks.export import Signature
 from saccade.tasks.predictor import Predictor
 from saccade.tasks.request import NoOptions
 from saccade.tasks.stream import texts
+from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.train.task import (
     Answer,
     Baseline,
@@ -169,6 +171,7 @@ class Task:
         joined: from a job, its model and other runs to the codec of the ensemble. Default: that of the job, with the
             least `max_length` of all runs.
         at_once: examples of a split that are in memory together. Default: `AT_ONCE`.
+        signature: from a codec and a model to what `saccade export` writes. None: the task has no export.
     """
 
     name: str
@@ -193,6 +196,7 @@ class Task:
     lines: Callable[[Any, Any], Iterator[str]] | None = field(default=None, repr=False)
     joined: Callable[["Job", nn.Module, Sequence["Trained"]], Any] = field(default=_joined, repr=False)
     at_once: int | None = None
+    signature: Callable[[Any, nn.Module], Signature] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Add the options of data: an encoding, and names of columns."""
@@ -398,6 +402,29 @@ class Job:
     def read(self, line: str, number: int) -> Any:
         """Return line `number` of the inputs for `answer`."""
         return self.codec.read(line, number)
+
+    def encode(self, lines: Iterable[str], device: torch.device) -> tuple[Any, ...]:
+        """Return lines as one batch: the arguments of the model.
+
+        Raises:
+            ArgumentError: if there are none, or one is blank or could not be read.
+        """
+        read = list[Any]()
+        for number, line in enumerate(lines, 1):
+            read.append(self.read(line, number))
+            if not line.strip() or getattr(read[-1], "size", 1) == 0:
+                raise ArgumentError(f"inputs: expected none that is blank, got number {number}; leave it out")
+        if not read:
+            raise ArgumentError("inputs: expected one or more, got none")
+        return moved(self.predictor.encode(read), device)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """Tokenizer of input texts, or of the texts that the model writes about other inputs."""
+        for name in ("words", "source", "target"):
+            if (tokenizer := getattr(self.codec, name, None)) is not None:
+                return cast("Tokenizer", tokenizer)
+        raise ArgumentError(f"tokenizer: expected a run with a tokenizer, got one of {self.name}, which has none")
 
     def check(self, model: nn.Module, request: Any) -> None:
         """Reject a request that does not fit the model."""

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from statistics import fmean
 from typing import Any
 
+import torch
 from torch import nn
 
 from saccade._system.notes import Once
@@ -17,6 +18,7 @@ from saccade.tasks.answer.data import BUILTIN, Corpus, Posed, open_corpus
 from saccade.tasks.answer.data.agreement import agreement
 from saccade.tasks.answer.data.questions import COLUMNS
 from saccade.tasks.answer.options import LookRequest, Options
+from saccade.tasks.answer.outputs import WrittenAnswers
 from saccade.tasks.groups import means
 from saccade.tasks.image.influence import word_vectors
 from saccade.tasks.image.pictures import IMAGE
@@ -29,6 +31,7 @@ from saccade.tasks.labels.request import Request
 from saccade.tasks.predictor import Predictor
 from saccade.tasks.request import NoOptions, completed
 from saccade.tasks.task import Job, Task
+from saccade.tasks.text.special import BEGIN
 from saccade.train.task import Baseline, Evaluation, Form, Loss, Metric, Unreadable
 
 __all__ = ["ANSWER", "AnswersQuestions", "measured"]
@@ -77,6 +80,13 @@ class AnswersQuestions(Predictor):
             request.check(attends=getattr(model, "attends", False), reads=bool(word_vectors(model)))
         else:
             self.codec.output.check(completed(Request, request))
+
+    def encode(self, inputs: Sequence[Query]) -> tuple[Any, ...]:
+        """Return images and questions, and the begin token of each answer if it is written."""
+        batch = self.codec.collate([Encoded(query.shown.seen, query.ids, {}) for query in inputs])
+        source = batch.visual, batch.question
+        written = isinstance(self.codec.output, WrittenAnswers)
+        return (source, torch.full((len(inputs), 1), BEGIN)) if written else source
 
     def answer(
         self, model: nn.Module, inputs: Sequence[Query | Unreadable], request: Any, form: Form = "lines"

@@ -7,20 +7,22 @@ from typing import Any, Self
 
 import torch
 from safetensors.torch import load, save
-from torch import nn
+from torch import Tensor, nn
 
 from saccade._system.files import read, write
 from saccade.data.cleaning import front
 from saccade.data.dataset import training_sample
 from saccade.errors import ArgumentError
 from saccade.models.classifier import Classifier
+from saccade.models.padded import Padded
 from saccade.models.word_prior import Coefficients
 from saccade.tasks.classify_text import tfidf
 from saccade.tasks.classify_text.data import Corpus
+from saccade.tasks.export import Signature
 from saccade.tasks.saved import reading, whole_number
 from saccade.tasks.text.codec import Text, TextCodec
 from saccade.tasks.text.markup import without_markup
-from saccade.tasks.text.special import SPECIAL
+from saccade.tasks.text.special import SPECIAL, UNKNOWN
 from saccade.tasks.text.vectors import Vectors, read_vectors
 from saccade.tasks.text.words import Words
 from saccade.train.options import select
@@ -129,6 +131,23 @@ class LabelledTexts(TextCodec):
             classifier.start_from(self.prior)
         return classifier
 
+    def signature(self, model: nn.Module) -> Signature:
+        """Return the model as a function of word ids and lengths, for `saccade export`."""
+
+        def draw(batch: int, length: int) -> dict[str, Tensor]:
+            ids = torch.arange(batch * length).view(batch, length) % (len(self.words) - UNKNOWN) + UNKNOWN
+            lengths = length - torch.arange(batch) % length
+            return {"ids": torch.where(torch.arange(length) < lengths[:, None], ids, 0), "lengths": lengths}
+
+        about = {
+            "labels": self.labels,
+            "tokenizer": {**self.words.to_json(), "pattern": self.words.pattern},
+            "max_length": self.options.max_length,
+            "strip_markup": self.options.strip_markup,
+        }
+        sizes = {"ids": {0: "batch", 1: "length"}, "lengths": {0: "batch"}}
+        return Signature(_OfTensors(model), draw, sizes, ["logits"], about)
+
     def read(self, line: str, number: int) -> Text:
         """Return a text to classify, with a note if it is too long."""
         return super().read(without_markup(line) if self.options.strip_markup else line, number)
@@ -137,6 +156,16 @@ class LabelledTexts(TextCodec):
 def _has_prior(options: Any) -> bool:
     """Whether the model has the option and it is on. Models of other packages may lack it."""
     return getattr(options, "prior", "none") == "tfidf"
+
+
+class _OfTensors(nn.Module):
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        logits: Tensor = self.model(Padded(ids, lengths))
+        return logits
 
 
 def _similar(labels: Sequence[str]) -> Iterable[str]:

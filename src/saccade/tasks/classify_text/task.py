@@ -133,6 +133,7 @@ CLASSIFY_TEXT = Task(
     columns=COLUMNS,
     suit=_suited,
     at_once=1 << 30,
+    signature=LabelledTexts.signature,
 )
 """The task, see docs/classify-text.md.
 

@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import in_batches
@@ -22,7 +22,7 @@ from saccade.tasks.generate.request import check_prefix, search_of
 from saccade.tasks.generate.writable import Rules, Writer
 from saccade.tasks.predictor import Predictor
 from saccade.tasks.request import completed
-from saccade.tasks.text.special import PADDING
+from saccade.tasks.text.special import BEGIN, PADDING
 from saccade.train.task import Answer, Evaluation, Form, Loss, Unreadable
 
 __all__ = ["Block", "Generates", "evaluate", "shortest"]
@@ -111,6 +111,10 @@ class Generates(Predictor):
     @cached_property
     def _rules(self) -> Any:
         return cache(lambda unknown: Rules.of(self.codec.target, unknown=unknown))
+
+    def encode(self, inputs: Sequence[Any]) -> tuple[Any, Tensor]:
+        """Return inputs, and the begin token of each text to write."""
+        return self.codec.inputs(inputs), torch.full((len(inputs), 1), BEGIN)
 
     @abstractmethod
     def measure(self, model: nn.Module, blocks: Iterable[Block], size: int) -> Evaluation:

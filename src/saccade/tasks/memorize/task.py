@@ -15,6 +15,7 @@ from saccade.data.dataset import Dataset, counted, training_sample
 from saccade.data.layouts.babi import is_babi
 from saccade.data.naming import Names
 from saccade.errors import ArgumentError
+from saccade.models.padded import Padded
 from saccade.tasks.batches import POOL, Sampler
 from saccade.tasks.memorize.answer import Asked, MemoryAnswer, described, logits_of, memories
 from saccade.tasks.memorize.data import BUILTIN, COLUMNS, Language, Stories, open_corpus
@@ -142,6 +143,10 @@ class Memorizes(Predictor):
         """Return the logits of the targets of each sequence."""
         with _with_cells(model, request):
             return logits_of(model, samples)
+
+    def encode(self, inputs: Sequence[Asked]) -> tuple[Padded]:
+        """Return the steps of questions."""
+        return (self.codec.collate([question.episode for question in inputs if question.episode is not None]).source,)
 
     def measure(
         self, model: nn.Module, predictions: Sequence[Tensor], examples: Sequence[Item], request: Any

@@ -16,6 +16,7 @@ from saccade.errors import ArgumentError
 from saccade.models.padded import Padded
 from saccade.models.regressor import Regressor, Sizes, TrainingData
 from saccade.tasks.batches import Sampler
+from saccade.tasks.export import Signature
 from saccade.tasks.regress.data.cells import exact
 from saccade.tasks.regress.data.encoding import Encoding, line_of
 from saccade.tasks.regress.data.rows import Example as Row
@@ -197,6 +198,24 @@ class Columns:
         made.begin(TrainingData(mean, std, answers_mean, answers_std, points, answers, start))
         return made
 
+    def signature(self, model: nn.Module) -> Signature:
+        """Return the model as a function of numbers, of sets with their lengths, for `saccade export`."""
+        mean, std = _tensor(self.mean), _tensor(self.std)
+
+        def draw(batch: int, length: int) -> dict[str, Tensor]:
+            length = len(self.features) or length
+            numbers = mean + std * torch.linspace(-2, 2, batch * length, dtype=torch.float64).view(batch, length)
+            lengths = {} if self.features else {"lengths": length - torch.arange(batch) % length}
+            return {"numbers": numbers, **lengths}
+
+        names = ("features", "targets", "mean", "std", "answers_mean", "answers_std")
+        about = {name: getattr(self, name) for name in names}
+        if self.features:
+            sizes = {"numbers": {0: "batch"}}
+        else:
+            sizes = {"numbers": {0: "batch", 1: "length"}, "lengths": {0: "batch"}}
+        return Signature(_OfTensors(model), draw, sizes, ["answers", "deviations"], about)
+
     def show(self, example: Row, name: str) -> Example:
         """Return the cells or numbers of an example, and their answers."""
         text = line_of(example.cells) if example.cells else exact(example.numbers)
@@ -215,6 +234,18 @@ class Columns:
             "the features": (self.features, f"{', '.join(self.features) or 'sets':.80}"),
             "the targets": (self.targets, f"{', '.join(self.targets):.80}"),
         }
+
+
+class _OfTensors(nn.Module):
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, numbers: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        if lengths is None:
+            lengths = torch.full_like(numbers[:, 0], numbers.shape[1], dtype=torch.int64)
+        mean, deviation = self.model(Padded(numbers, lengths))
+        return mean, deviation
 
 
 def sampler(job: Job) -> Sampler[Sample]:

@@ -12,10 +12,11 @@ from saccade._definitions.checks import in_ranges
 from saccade.data.dataset import training_sample
 from saccade.data.splits import SplitNames, SplitOptions
 from saccade.errors import ArgumentError
+from saccade.models.padded import Padded
 from saccade.models.regressor import Predicted
 from saccade.tasks.predictor import Predictor
 from saccade.tasks.regress.answer import Regression, answer
-from saccade.tasks.regress.codec import ENDLESS, LEARNED, Batch, Columns, sampler
+from saccade.tasks.regress.codec import ENDLESS, LEARNED, Batch, Columns, pad, sampler
 from saccade.tasks.regress.data import BUILTIN, open_numbers
 from saccade.tasks.regress.data.rows import Choice, Example, Numbers
 from saccade.tasks.regress.inputs import Question, lines_of
@@ -107,6 +108,10 @@ class Regresses(Predictor):
         total = model.loss(batch.points, batch.answers, batch.places, self.codec.options.loss, batch.started)
         return Loss(total, len(batch.answers))
 
+    def encode(self, inputs: Sequence[Question]) -> tuple[Padded]:
+        """Return the numbers of questions."""
+        return (pad([question.numbers for question in inputs]),)
+
     def predictions(self, model: nn.Module, batch: Batch) -> list[Predicted]:
         """Return means and standard deviations."""
         return [Predicted(*row) for row in zip(*(part.cpu() for part in model(batch.points)), strict=True)]
@@ -178,5 +183,6 @@ REGRESS = Task(
     requests=dict.fromkeys(("predict", "eval", "look"), Request),
     sampler=sampler,
     lines=lambda codec, inputs: lines_of(inputs, codec.features, codec.encoding),
+    signature=Columns.signature,
 )
 """The task, see docs/regress.md. Models have recipes of their own."""

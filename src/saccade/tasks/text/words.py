@@ -66,6 +66,11 @@ class Words:
         """Return the number of ids."""
         return len(self.words) + SPECIAL
 
+    @property
+    def pattern(self) -> str:
+        """Regular expression of a word, in any case. `re.findall` cuts a text in NFC by it."""
+        return _pattern().pattern
+
     def pieces(self, text: str) -> list[str]:
         """Return the words of a text, in their case."""
         return _cut(text)
