@@ -21,7 +21,9 @@ class Arguments(Ensemble, Device):
     """The split to measure."""
 
     errors: int | None = None
-    """List this many examples with the largest training losses: loss, input, target, answer, with tabs between."""
+    """List this many examples with the largest losses, those of training.
+
+    Columns are loss, input, target and answer, with tabs between."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
