@@ -24,7 +24,9 @@ class Arguments(Ensemble, Device):
     """Data to measure on, for example moved files. Default: the data of the run."""
 
     errors: int | None = None
-    """List this many examples with the largest training losses: loss, input, target, answer, with tabs between."""
+    """List this many examples with the largest losses, those of training.
+
+    Columns are loss, input, target and answer, with tabs between."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -17,10 +17,10 @@ from saccade.train.options import select
 
 @dataclass(frozen=True, kw_only=True)
 class Arguments(Limits, Ensemble, Device):
-    """Answer requests over HTTP until Ctrl-C: POST /predict with {"inputs": [...]} and options of `saccade predict`.
+    """Answer requests over HTTP until Ctrl-C.
 
-    The answers are those of `saccade predict --json`. Requests with equal options share batches. GET / is a page about
-    requests, GET /openapi.json their description, GET /health has counts.
+    POST /predict takes {"inputs": [...]} and options of `saccade predict`, and answers as `saccade predict --json`.
+    Requests with equal options share batches. GET / is a page about requests, and GET /health has counts.
     """
 
     host: str = "127.0.0.1"
@@ -81,6 +81,6 @@ def _listen(host: str, port: int) -> socket.socket:
         reason = str(getattr(error, "strerror", None) or error).partition(" (while")[0]
         expected = "--host, --port: expected an address and a free port"
         raise UsageError(f"{expected}, got {host} and {port} ({reason}); --port 0 picks a free one") from error
-    if not ipaddress.ip_address(address[0].partition("%")[0]).is_loopback:
+    if not ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
         say(f"--host {host}: everybody who reaches this machine can ask the run; nothing is encrypted")
     return listener

@@ -52,7 +52,7 @@ class _Service:
     run: Run
     limits: Limits
     open: int = 0
-    """Requests that are read, wait or are answered."""
+    """Number of requests in progress."""
     batches: Batches = field(init=False)
     readers: ThreadPoolExecutor = field(init=False)
 
@@ -82,13 +82,13 @@ class _Service:
         try:
             body = await _body(request, self.limits.max_mb << 20)
             loop = asyncio.get_running_loop()
-            asked = await loop.run_in_executor(self.readers, read_body, self.run, self.limits, body)
-            answers = await self.batches.ask(asked.inputs, asked.options) if asked.inputs else []
+            posed = await loop.run_in_executor(self.readers, read_body, self.run, self.limits, body)
+            answers = await self.batches.ask(posed.inputs, posed.options) if posed.inputs else []
         except ClientDisconnect as error:
             raise NotJson("body: expected a whole body, got a part") from error
         finally:
             self.open -= 1
-        return _json({"answers": answers, **({"notes": asked.notes} if asked.notes else {})})
+        return _json({"answers": answers, **({"notes": posed.notes} if posed.notes else {})})
 
     async def health(self, _: Request) -> Response:
         """Return counts of requests."""
@@ -105,18 +105,18 @@ class _Service:
         return HTMLResponse(page(self.run))
 
 
-async def _body(request: Request, most: int) -> bytes:
-    """Read the body of a request, at most `most` bytes."""
+async def _body(request: Request, limit: int) -> bytes:
+    """Read the body of a request, at most `limit` bytes."""
     body = bytearray()
     length = request.headers.get("content-length", "0")
-    if length.isdecimal() and int(length) <= most:
+    if length.isdecimal() and int(length) <= limit:
         async for chunk in request.stream():
             body += chunk
-            if len(body) > most:
+            if len(body) > limit:
                 break
         else:
             return bytes(body)
-    raise TooLarge(f"body: expected at most {most >> 20} MiB, got more; send fewer inputs at once")
+    raise TooLarge(f"body: expected at most {limit >> 20} MiB, got more; send fewer inputs at once")
 
 
 def _json(content: Any, status: int = 200, headers: Any = None) -> Response:
@@ -141,5 +141,8 @@ async def _rejected(_: Request, error: Exception) -> Response:
 
 
 async def _failed(_: Request, error: Exception) -> Response:
-    """Answer a request at which the program failed. The server writes the error to standard error."""
+    """Answer a request after a failure of the program.
+
+    The server writes the error to standard error.
+    """
     return _json({"error": f"the server failed ({type(error).__name__}); its standard error has the cause"}, 500)

@@ -46,9 +46,9 @@ class Batches:
         self._changed = asyncio.Event()
         self._stopped = False
         self.requests = 0
-        """Requests that were answered."""
+        """Number of answered requests."""
         self.batches = 0
-        """Batches that answered them."""
+        """Number of batches with these requests."""
 
     def __len__(self) -> int:
         """Return the number of requests that wait."""
@@ -109,7 +109,10 @@ class Batches:
         await self._changed.wait()
 
     async def _respond(self, batch: Sequence[_Waiting], thread: ThreadPoolExecutor) -> None:
-        """Answer a batch. If that fails, answer its requests alone, so that one of them cannot fail all."""
+        """Answer a batch.
+
+        If that fails, answer its requests alone, so that one of them cannot fail all.
+        """
         inputs = [item for request in batch for item in request.inputs]
         loop = asyncio.get_running_loop()
         try:
@@ -123,6 +126,6 @@ class Batches:
             return
         self.requests, self.batches = self.requests + len(batch), self.batches + 1
         for request in batch:
-            own = [next(answers) for _ in request.inputs]
+            parts = [next(answers) for _ in request.inputs]
             if not request.answers.done():  # its client may have left
-                request.answers.set_result(own)
+                request.answers.set_result(parts)

@@ -13,10 +13,10 @@ from saccade.runs import Run
 from saccade.serve.limits import Limits
 from saccade.tasks.task import Job
 
-__all__ = ["COSTLY", "Asked", "NotJson", "TooLarge", "file_columns", "read_body"]
+__all__ = ["COSTLY", "NotJson", "Posed", "TooLarge", "file_columns", "read_body"]
 
 COSTLY = {"beam_size": 100, "nbest": 100, "rollouts": 100, "cells": 10_000}
-"""Largest values of options whose memory grows with them."""
+"""Largest values of options that take memory."""
 _LONGEST = 100_000  # characters of a text
 
 
@@ -28,7 +28,7 @@ class NotJson(ArgumentError):
     """The body of a request is no JSON."""
 
 
-class Asked(NamedTuple):
+class Posed(NamedTuple):
     """The inputs of a request, its options for the task, and notes on what was read."""
 
     inputs: list[Any]
@@ -36,7 +36,7 @@ class Asked(NamedTuple):
     notes: list[str]
 
 
-def read_body(run: Run, limits: Limits, body: bytes) -> Asked:
+def read_body(run: Run, limits: Limits, body: bytes) -> Posed:
     """Read a request.
 
     Raises:
@@ -52,13 +52,13 @@ def read_body(run: Run, limits: Limits, body: bytes) -> Asked:
         raise ArgumentError('body: expected an object with a list, {"inputs": [...]}, got another one')
     if len(inputs) > limits.max_inputs:
         raise TooLarge(f"inputs: expected at most {limits.max_inputs}, got {len(inputs)}; ask several times")
-    for name, most in COSTLY.items():
-        if isinstance(value := content.get(name), int) and value > most:
-            raise ArgumentError(f"{name}: expected at most {most} of a server, got {value}")
+    for name, limit in COSTLY.items():
+        if isinstance(value := content.get(name), int) and value > limit:
+            raise ArgumentError(f"{name}: expected at most {limit} of a server, got {value}")
     options = run.request("predict", content)
     notes = list[str]()
     with caught(notes.append):
-        return Asked(_read(run.task, inputs), options, notes)
+        return Posed(_read(run.task, inputs), options, notes)
 
 
 def file_columns(task: Job) -> Sequence[str]:

@@ -20,7 +20,7 @@ class Limits:
     """
 
     batch: int = 32
-    """Inputs that are answered together, of all requests with equal options."""
+    """Inputs of a batch, of all requests with equal options."""
 
     wait_ms: float = 5.0
     """Milliseconds that a request waits for others to share its batch."""
