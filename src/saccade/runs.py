@@ -237,7 +237,7 @@ class Run:
 
     @property
     def folds(self) -> dict[str, Any] | None:
-        """Content of folds.json, with the means over all folds, or None if the run is no fold."""
+        """Content of folds.json, or None if the run is no fold."""
         return stored_folds(self.folder.parent)
 
     def predict(self, inputs: Inputs, **request: "Unpack[keywords.Predict]") -> list[Answer]:

@@ -46,6 +46,20 @@ def test_each_example_is_tested_once_and_a_repeated_call_trains_nothing(tmp_path
         runs.train("regress", data=rows, model="mean", run=folder, folds=5, **NAMED)
 
 
+def test_a_run_made_before_the_options_keeps_its_split_and_its_weights(tmp_path, rows):
+    new = {"held_out": 0.0, "start": "none"}
+    run = runs.train("regress", data=rows, model="nadaraya-watson", run=tmp_path / "a", **NAMED, **new)
+    config = json.loads((tmp_path / "a/config.json").read_text())
+    assert config["data"].startswith("train 28, validation 1, test 1,")
+    for name in (*new, "fold", "folds"):
+        del config["options"][name]
+    (tmp_path / "a/config.json").write_text(json.dumps(config))
+    again = runs.load(tmp_path / "a", data=rows)
+    assert again.task.data.fingerprint == config["data"] and again.evaluate().metrics == run.evaluate().metrics
+    more = runs.train("regress", data=rows, model="nadaraya-watson", run=tmp_path / "a", **{**NAMED, "max_steps": 3})
+    assert more.results["steps"] == 3 and more.trained.options.held_out == 0
+
+
 def test_data_without_folds_are_refused(rows):
     for task, data, more, message in (
         ("regress", "sine", {}, "--folds: expected none for sine"),

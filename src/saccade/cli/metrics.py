@@ -88,7 +88,7 @@ def print_baselines(split: str, baselines: Mapping[str, Baseline]) -> None:
 
 
 def print_folds(split: str, results: Mapping[str, Any]) -> None:
-    """Print the mean and the standard error of each metric over folds, and of each baseline by its headline.
+    """Print means and standard errors of metrics and baselines over folds.
 
     >>> mean = {"r2": {"mean": 0.48, "error": 0.04, "folds": [0.52, 0.44]}}
     >>> print_folds("test", {"test": mean, "baselines": {"test": {"linear": {"metrics": mean, "about": "ridge"}}}})

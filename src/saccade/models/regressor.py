@@ -124,7 +124,7 @@ class Regressor(nn.Module, ABC):
             raise ArgumentError(f"--model: expected one that reads sets of any size, got {name}; {way_out}")
 
     def begin(self, data: TrainingData) -> None:
-        """Copy the statistics of the training data, and begin at the start if there is one."""
+        """Copy the statistics and the start of the training data."""
         self.start = data.start
         if data.start is not None and isinstance(output := getattr(self, "output", None), nn.Linear):
             nn.init.zeros_(output.weight)
@@ -174,8 +174,9 @@ class Regressor(nn.Module, ABC):
                 of the start.
         """
         if self.start is not None:
-            known = None if started is None or bool(started.isnan().any()) else started
-            answers = answers - (self.start(points.values) if known is None else known)
+            if started is None or bool(started.isnan().any()):
+                started = self.start(points.values)
+            answers = answers - started
         target = ((answers - self.output_mean) / self.output_std).float()
         prediction = self.read(self.standardized(points), indices)
         error = target - prediction.mean.float()

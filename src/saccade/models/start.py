@@ -1,4 +1,4 @@
-"""Function whose errors a model learns: a linear function plus boosted trees."""
+"""Start of a model: a linear function plus boosted trees."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

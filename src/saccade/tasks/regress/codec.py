@@ -153,14 +153,16 @@ class Columns:
                 raise ValueError(f"features {features!r:.60} and targets {targets!r:.60}")
             wide, high = max(1, len(features)), len(targets)
             widths = [("mean", wide), ("std", wide), ("answers_mean", high), ("answers_std", high)]
-            scales = [_numbers([content[name]], width)[0] for name, width in widths]
+            mean, std, answers_mean, answers_std = (_numbers([content[name]], width)[0] for name, width in widths)
             points, answers = _numbers(content["points"], wide), _numbers(content["answers"], high)
             if len(points) != len(answers):
                 raise ValueError(f"{len(points)} points and {len(answers)} answers")
             encoding = Encoding.of_json(content["encoding"]) if "encoding" in content else None
             if encoding is not None and encoding.features != features:
                 raise ValueError(f"codes of other columns, {', '.join(encoding.names):.60}")
-            columns = cls(features, targets, *scales, points, answers, None, encoding, options)
+            columns = cls(
+                features, targets, mean, std, answers_mean, answers_std, points, answers, None, encoding, options
+            )
         if not features or getattr(options, "start", "none") == "none" or not (folder / _START).exists():
             return columns
         with reading(folder / _START, "the start") as content:
