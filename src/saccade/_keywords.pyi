@@ -11,7 +11,6 @@ class Options(TypedDict, total=False):
     data: Any
     run: str | Path
     resume: bool
-    folds: int | None
     seed: int
     max_steps: int | None
     max_minutes: float | None
@@ -44,8 +43,6 @@ class Translate(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
-    held_out: float | None
-    fold: str | None
     source: str | None
     target: str | None
     tokenizer: str
@@ -90,8 +87,6 @@ class ClassifyText(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
-    held_out: float | None
-    fold: str | None
     vocabulary_size: int
     max_length: int
     batch_tokens: int
@@ -132,8 +127,6 @@ class Transcribe(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
-    held_out: float | None
-    fold: str | None
     rate: int | None
     language: str | None
     mels: int
@@ -167,8 +160,6 @@ class ClassifyImage(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
-    held_out: float | None
-    fold: str | None
     size: int | None
     batch_size: int
     flip: bool
@@ -179,6 +170,7 @@ class ClassifyImage(Options, total=False):
     stem_stride: int
     stem: Literal["patch", "double"]
     dropout: float
+    colours: bool
     attention_dim: int
     heads: int
     attention_gain: float
@@ -189,8 +181,6 @@ class Glimpse(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
-    held_out: float | None
-    fold: str | None
     digits: str | None
     canvas: int
     shortest: int
@@ -238,8 +228,6 @@ class Caption(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
-    held_out: float | None
-    fold: str | None
     size: int | None
     features: str | None
     least: int
@@ -290,8 +278,6 @@ class Answer(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
-    held_out: float | None
-    fold: str | None
     size: int | None
     features: str | None
     least: int
@@ -330,8 +316,6 @@ class Memorize(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
-    held_out: float | None
-    fold: str | None
     batch_size: int
     sentences: bool
     longest: int | None
@@ -370,8 +354,6 @@ class Regress(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
-    held_out: float | None
-    fold: str | None
     target: str | None
     features: str | None
     sets: bool
@@ -394,8 +376,6 @@ class TagWords(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
-    held_out: float | None
-    fold: str | None
     vocabulary_size: int
     max_length: int
     batch_tokens: int
