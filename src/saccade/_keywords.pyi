@@ -194,6 +194,7 @@ class ClassifyImage(Options, total=False):
     stem_stride: int
     stem: Literal["patch", "double"]
     dropout: float
+    colours: bool
     attention_dim: int
     heads: int
     attention_gain: float

@@ -20,6 +20,7 @@ from saccade.tasks import task as jobs
 from saccade.tasks.classify_image import BUILTIN, CLASSIFY_IMAGE, ImageAnswer, ImageRanks, Options, open_images, suited
 from saccade.tasks.image.images import Pixels, encode_png, image_of
 from saccade.tasks.image.labelled import LabelledImages
+from saccade.tasks.image.linear import Neighbours
 from saccade.tasks.image.maps import LookRequest
 from saccade.tasks.labels.request import Request
 from saccade.train.options import check_types
@@ -133,12 +134,14 @@ def test_the_built_in_images_are_not_turned_about():
     assert list(CLASSIFY_IMAGE.requests) == ["predict", "eval", "look"]
 
 
-def test_few_images_small_ones_and_sides_choose_the_recipe():
-    assert suited(50_000, 32, mirrored=True) == {}
-    few = suited(400, 64, mirrored=True)
+def test_few_images_small_ones_sides_and_colours_choose_the_recipe():
+    alike = Neighbours(0.5, 0.5, 0.5, sides=False, coloured=False)
+    assert suited(50_000, 32, alike) == {}
+    few = suited(400, 64, alike)
     assert (few["batch_size"], few["max_steps"], few["schedule_steps"], few["warmup_steps"]) == (64, 800, 800, 80)
-    assert suited(4_000, 64, mirrored=True)["max_steps"] == 2500 and "shift" not in few
-    assert suited(50_000, 8, mirrored=False) == {"shift": 1, "stem_stride": 1, "flip": False}
+    assert suited(4_000, 64, alike)["max_steps"] == 2500 and "shift" not in few
+    clear = alike._replace(sides=True, coloured=True)
+    assert suited(50_000, 8, clear) == {"shift": 1, "stem_stride": 1, "flip": False, "colours": True}
 
 
 def sided(count=200):
@@ -154,9 +157,7 @@ def sided(count=200):
 def test_images_are_not_mirrored_where_sides_matter(monkeypatch):
     found = CLASSIFY_IMAGE.suited("cnn", {"data": "objects"}, sided())
     assert not found.options["flip"] and found.options["label_smoothing"] == 0.1
-    assert (
-        "nearest neighbours right for 100% as they are and for 0% mirrored: defaults are --batch-size" in found.reason
-    )
+    assert "right for 100% by pixels, 0% mirrored, " in found.reason and "--no-flip" in found.reason
     upright = CLASSIFY_IMAGE.suited("cnn", {"data": "objects"}, [(image.T, label) for image, label in sided()])
     assert "flip" not in upright.options and "--shift 1 --stem-stride 1" in upright.reason
     given = CLASSIFY_IMAGE.suited("cnn", {"data": "objects", "flip": True, "batch_size": 7}, sided())

@@ -19,7 +19,7 @@ from saccade.models.checks import below_one
 from saccade.tasks.image.dataset import Dataset, pixels, refuse_size
 from saccade.tasks.image.images import SUFFIXES, Pixels, batch_of
 from saccade.tasks.image.labelled import LabelledImages
-from saccade.tasks.image.linear import LINEAR, mirrored_differ
+from saccade.tasks.image.linear import LINEAR, Neighbours, neighbours
 from saccade.tasks.image.maps import LookRequest, Maps, draw_maps, maps_of
 from saccade.tasks.image.shapes import Shapes
 from saccade.tasks.image.sources import COLUMNS, open_files
@@ -37,8 +37,7 @@ __all__ = ["BUILTIN", "CLASSIFY_IMAGE", "ImageAnswer", "ImageRanks", "Options", 
 
 _FEW, _BATCH, _STEPS, _EPOCHS = 5_000, 64, 800, 40  # few images, and their batches, least steps, and epochs
 _TINY = 16  # pixels of the side of images that the network keeps at their size
-_LOOKED_AT = 2_000  # training images that are compared with their mirror images
-_SIDES = ", nearest neighbours right for {:.0%} as they are and for {:.0%} mirrored"
+_LOOKED_AT = 2_000  # training images whose nearest neighbours choose the recipe
 
 BUILTIN = {"shapes": "two coloured shapes in opposite corners; the label compares them; generated on the fly"}
 
@@ -188,18 +187,19 @@ def _images(data: Dataset, split: str, first: int, last: int) -> Tensor:
     return torch.stack([data.example(split, index).image for index in range(first, last)])
 
 
-def suited(count: int, side: int, *, mirrored: bool) -> dict[str, Any]:
+def suited(count: int, side: int, near: Neighbours) -> dict[str, Any]:
     """Return options beside the recipe for files.
 
-    Few images take smaller batches and fewer steps. Small ones are shifted less, and keep their size in the network.
+    Few images take smaller batches and fewer steps. Small ones are shifted less, and keep their size in the network. If
+    left and right matter, images are not mirrored. If colours say more than places, they are a part of the model.
 
     Args:
         count: number of training images.
         side: of an image in pixels, the shorter one.
-        mirrored: whether mirror images have the labels of the images. They have not, for example, of digits.
+        near: neighbours of training images.
 
     Example:
-        >>> suited(50_000, 28, mirrored=False)
+        >>> suited(50_000, 28, Neighbours(0.9, 0.3, 0.1, sides=True, coloured=False))
         {'shift': 3, 'flip': False}
     """
     options: dict[str, Any] = {}
@@ -211,25 +211,31 @@ def suited(count: int, side: int, *, mirrored: bool) -> dict[str, Any]:
         options["shift"] = side // 8
     if side <= _TINY:
         options["stem_stride"] = 1
-    return options if mirrored else {**options, "flip": False}
+    if near.sides:
+        options["flip"] = False
+    if near.coloured:
+        options["colours"] = True
+    return options
 
 
 def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
-    """Recipe for the number, the size and the mirror images of the user's images."""
+    """Recipe for the number, the size and the nearest neighbours of the user's images."""
     usual, names = task.recipe(model, given["data"]), {f.name for f in fields(options_class(task, model))} - {*given}
     rows = task.rows(model, given, objects)
-    data, differ = rows.get(), None
-    count, side = data.size("train") or _FEW, min(data.shape[1:])
-    if "flip" in names:
-        learned = training_sample(data, _LOOKED_AT, _LOOKED_AT)
-        differ = mirrored_differ(torch.stack([example.image for example in learned]), [item.label for item in learned])
+    data = rows.get()
+    learned = training_sample(data, _LOOKED_AT, _LOOKED_AT)
+    near = neighbours(torch.stack([example.image for example in learned]), [example.label for example in learned])
     if usual.get("schedule") not in FALLING:
         names -= {"schedule_steps", "warmup_steps"}
-    options = {name: value for name, value in suited(count, side, mirrored=differ is None).items() if name in names}
-    words = ["--no-flip" if name == "flip" else f"--{name.replace('_', '-')} {options[name]}" for name in options]
-    sides = "" if differ is None else _SIDES.format(*differ)
-    reason = f"{count:,} images of {side} pixels{sides}: defaults are {' '.join(words)}" if words else ""
-    return Suited({**usual, **options}, reason, rows)
+    count, side = data.size("train") or _FEW, min(data.shape[1:])
+    options = {name: value for name, value in suited(count, side, near).items() if name in names}
+    words = [
+        f"--{'' if value else 'no-'}{name}" if isinstance(value, bool) else f"--{name.replace('_', '-')} {value}"
+        for name, value in options.items()
+    ]
+    by = f"{near.pixels:.0%} by pixels, {near.mirrored:.0%} mirrored, {near.colours:.0%} by colours"
+    reason = f"{count:,} images of {side} pixels, nearest neighbours right for {by}: defaults are {' '.join(words)}"
+    return Suited({**usual, **options}, reason if words else "", rows)
 
 
 CLASSIFY_IMAGE = Task(

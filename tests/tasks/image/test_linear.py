@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from saccade.tasks.image.linear import LINEAR, colours, mirrored_differ, small
+from saccade.tasks.image.linear import LINEAR, colours, neighbours, small
 
 NUMBERS = torch.Generator().manual_seed(3)
 
@@ -59,9 +59,16 @@ def test_mirrored_images_differ_only_where_sides_matter():
     batch, labels = images(200, 1, 8, 8) // 8, [0, 1] * 100
     batch[::2, :, :, :3] += 128
     batch[1::2, :, :, 5:] += 128
-    order = torch.randperm(200, generator=NUMBERS)
-    shuffled = [labels[number] for number in order]
-    assert mirrored_differ(batch[order], shuffled) == (1.0, 0.0)
-    upright = batch.mT.contiguous()  # above and below: the mirror image is alike
-    assert mirrored_differ(upright[order], shuffled) is None
-    assert mirrored_differ(batch[:1], [0]) is None and mirrored_differ(images(60, 3, 8, 8), [0, 1] * 30) is None
+    near = neighbours(batch, labels)
+    assert near[:2] == (1.0, 0.0) and near.sides and not near.coloured
+    upright = neighbours(batch.mT.contiguous(), labels)  # above and below: the mirror image is alike
+    assert upright[:2] == (1.0, 1.0) and not upright.sides
+    assert not neighbours(batch[:1], [0]).sides and not neighbours(images(60, 3, 8, 8), [0, 1] * 30).sides
+
+
+def test_colours_count_where_they_say_clearly_more_than_places():
+    batch, labels = images(200, 3, 8, 8), [0, 1] * 100
+    batch[::2] = batch[::2] // 128 * 255  # the brightest and the darkest
+    batch[1::2] = 64 + batch[1::2] // 2  # grey ones are nearer to all
+    near = neighbours(batch, labels)
+    assert near.colours == 1.0 and near.pixels < 0.6 and near.coloured and not near.sides

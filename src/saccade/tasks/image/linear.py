@@ -1,4 +1,4 @@
-"""Simple methods on labelled images: linear baselines, and whether mirrored images keep their labels."""
+"""Simple methods on labelled images: linear baselines and nearest neighbours."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -11,12 +11,12 @@ from torch.nn import functional as F
 
 from saccade._threads import own_filters
 from saccade.data.dataset import spread
+from saccade.models.colours import colour_shares
 from saccade.tasks.image.dataset import pixels
 
-__all__ = ["LINEAR", "Linear", "colours", "mirrored_differ", "small"]
+__all__ = ["LINEAR", "Linear", "Neighbours", "colours", "neighbours", "small"]
 
 _SIDE = 16  # largest height and width of images whose pixels are compared
-_LEVELS, _GREYS = 8, 64  # of a channel in RGB, and of a grey image
 _NUMBERS = 200_000_000  # images × features × classes of a fit, at most: it takes seconds
 _STEPS, _AT_ONCE = 200, 1000
 _LARGE, _SURE = 0.1, 3.0  # share of right answers, and standard errors
@@ -35,18 +35,10 @@ def small(images: Tensor) -> Tensor:
 def colours(images: Tensor) -> Tensor:
     """Return the roots of the shares of colours in images, uint8, one row an image.
 
-    A channel of RGB has 8 levels, and a grey image has 64. Euclidean distances of roots are Hellinger distances.
-
-    >>> colours(torch.tensor([[[[0, 0], [255, 255]]]], dtype=torch.uint8))[0, [0, 1, 63]]
-    tensor([0.7071, 0.0000, 0.7071])
+    >>> colours(torch.zeros(2, 3, 8, 8, dtype=torch.uint8)).shape
+    torch.Size([2, 512])
     """
-    levels = _GREYS if images.shape[1] == 1 else _LEVELS
-    number = torch.zeros(len(images), *images.shape[2:], dtype=torch.long)
-    for channel in images.unbind(1):
-        number = number * levels + channel.long() * levels // 256
-    size = levels ** images.shape[1]
-    counts = torch.stack([torch.bincount(row, minlength=size) for row in number.flatten(1)])
-    return (counts / counts.sum(1, keepdim=True)).sqrt()
+    return colour_shares(pixels(images))
 
 
 class Linear(NamedTuple):
@@ -111,38 +103,54 @@ LINEAR = {
 }
 
 
-def mirrored_differ(images: Tensor, labels: Sequence[Any]) -> tuple[float, float] | None:
-    """Compare images and their mirror images by their nearest neighbours.
+class Neighbours(NamedTuple):
+    """Shares of images with the label of their nearest neighbour."""
 
-    Every other image is recognized as it is and mirrored, by the nearest of the rest. The result is None if mirrored
-    images are recognized about as often. For example, a mirrored digit is taken for another one.
+    pixels: float
+    mirrored: float
+    """The mirror image has the label of its nearest neighbour by pixels."""
+    colours: float
+    sides: bool
+    """Whether left and right matter: mirror images are recognized clearly less often."""
+    coloured: bool
+    """Whether images are recognized clearly more often by their colours."""
+
+
+def neighbours(images: Tensor, labels: Sequence[Any]) -> Neighbours:
+    """Recognize half of the images, drawn at random, by the nearest of the rest.
+
+    Mirror images are recognized as often as images if left and right do not matter. They do, for example, of digits. A
+    clear difference is more than a tenth and three standard errors.
 
     Args:
         images: training images, `(images, channels, height, width)`, uint8.
         labels: their labels.
-
-    Returns:
-        The shares of right labels as they are and mirrored, if they differ by more than a tenth and three standard
-        errors.
 
     Source:
         McNemar 1947, "Note on the sampling error of the difference between correlated proportions or percentages".
 
     Example:
         >>> images = torch.zeros(80, 1, 2, 2, dtype=torch.uint8)
-        >>> images[::4, ..., 0] = images[1::4, ..., 0] = images[2::4, ..., 1] = images[3::4, ..., 1] = 255
-        >>> mirrored_differ(images, ["left", "left", "right", "right"] * 20)
-        (1.0, 0.0)
+        >>> images[::2, ..., 0] = images[1::2, ..., 1] = 255
+        >>> near = neighbours(images, ["left", "right"] * 40)
+        >>> near.pixels, near.mirrored, near.sides, near.coloured
+        (1.0, 0.0, True, False)
     """
     if len(images) < 2:
-        return None
+        return Neighbours(0.0, 0.0, 0.0, sides=False, coloured=False)
     names = list(dict.fromkeys(labels))
     numbers = torch.tensor([names.index(label) for label in labels])
-    known, asked = small(images[::2]), images[1::2]
-    right, mirrored = (
-        numbers[::2][torch.cdist(small(some), known).argmin(1)] == numbers[1::2] for some in (asked, asked.flip(3))
+    order = torch.randperm(len(images), generator=torch.Generator().manual_seed(0))  # labels may alternate
+    first, second = order[: len(order) // 2], order[len(order) // 2 :]
+    known, asked = images[first], images[second]
+    right, mirrored, coloured = (
+        numbers[first][torch.cdist(features(own), features(known)).argmin(1)] == numbers[second]
+        for features, own in ((small, asked), (small, asked.flip(3)), (colours, asked))
     )
-    lost, won = int((right & ~mirrored).sum()), int((mirrored & ~right).sum())
-    as_is, turned = float(right.float().mean()), float(mirrored.float().mean())
-    differ = lost - won > _SURE * (lost + won) ** 0.5 and turned < (1 - _LARGE) * as_is
-    return (as_is, turned) if differ else None
+    shares = (float(each.float().mean()) for each in (right, mirrored, coloured))
+    return Neighbours(*shares, sides=_clearly(right, mirrored), coloured=_clearly(coloured, right))
+
+
+def _clearly(more: Tensor, less: Tensor) -> bool:
+    won, lost = int((more & ~less).sum()), int((less & ~more).sum())
+    return won - lost > max(_SURE * (won + lost) ** 0.5, _LARGE * int(more.sum()))
