@@ -164,6 +164,7 @@ class Transcribe(Options, total=False):
     pyramid: int
     speller_layers: int
     attention: Literal["location", "content", "dot"]
+    attend_to: Literal["all", "loud"]
     location_filters: int
     location_width: int
     dropout: float

@@ -92,6 +92,18 @@ def ways(log_probs, tokens):
     return total
 
 
+def test_loud_steps_alone_are_attended_to():
+    """A step of two frames is loud if its mean is at least that of the recording; padding is never loud."""
+    frames = torch.zeros(3, 7, 5, dtype=torch.double)
+    frames[0, 2:4], frames[0, 6], frames[1, 0] = 3.0, 2.0, 1.0
+    frames[1, 4:], frames[2, 3:] = torch.nan, 9.0
+    model = Las(5, 9, replace(OPTIONS, attend_to="loud")).double().eval()
+    _, state = model.step(torch.ones(3, dtype=torch.long), model.encode(Padded(frames, torch.tensor([7, 4, 3]))))
+    expected = [[False, True, False, True], [True, False, False, False], [True, True, False, False]]
+    assert (state.weights[:, 0] > 0).tolist() == expected
+    torch.testing.assert_close(state.weights.sum(-1), torch.ones(3, 1).double())
+
+
 def test_a_token_is_where_the_alignments_of_the_text_have_it():
     torch.manual_seed(0)
     model = Las(5, 6, OPTIONS).double().eval()

@@ -25,7 +25,7 @@ def test_forty_minutes_have_the_published_recipe():
 @pytest.mark.parametrize(
     ("heard", "steps", "said"),
     [
-        (Heard(120, 0.5, 1), 2000, "120 recordings of 0.5 s in the median, a word each: the recipe for few words"),
+        (Heard(120, 0.5, 1), 1000, "120 recordings of 0.5 s in the median, a word each: the recipe for few words"),
         (Heard(4000, 1.0, 1), 2000, "4,000 recordings of 1.0 s in the median, a word each: the recipe for words"),
         (Heard(80_000, 1.0, 1), 5000, "80,000 recordings of 1.0 s in the median, a word each: the recipe for words"),
         (Heard(300, 2.0, 4), 2000, "300 recordings of 2.0 s in the median, 10 minutes of speech: the recipe for li"),
@@ -37,7 +37,8 @@ def test_words_and_little_speech_have_recipes_of_their_own(heard, steps, said):
     assert chosen.max_steps == chosen.schedule_steps == steps and reason.startswith(said)
     assert chosen.time_width * chosen.hop_ms / 1000 < heard.seconds / 4  # no mask hides a word
     assert (chosen.hidden_dim < USUAL["hidden_dim"]) == (heard.recordings < 1000)
-    assert (chosen.normalization, chosen.trim_db) == (("recording", 40) if heard.words == 1 else ("bands", 0))
+    features = chosen.normalization, chosen.trim_db, chosen.attend_to
+    assert features == (("recording", 40, "loud") if heard.words == 1 else ("bands", 0, "all"))
     assert chosen.checkpoint_steps * chosen.average <= steps
 
 
@@ -85,11 +86,11 @@ def test_features_have_no_options_of_waveforms(monkeypatch):
     few = Heard(120, 0.5, 1)
     monkeypatch.setattr(task, "hear", lambda corpus: few)
     found = TRANSCRIBE.suited("las", {"data": "x"}, Lazy(lambda: SimpleNamespace(rate=None)))
-    assert found.options["hidden_dim"] == 128 and not set(WAVEFORM) & set(found.options)
+    assert found.options["hidden_dim"] == 128 and not {*WAVEFORM, "attend_to"} & set(found.options)
 
 
 def test_the_way_to_a_better_model_of_words_is_named():
     chosen = options_class(TRANSCRIBE, "las")(model="las", data="a/folder", **suited(Heard(120, 0.5, 1), USUAL)[0])
-    assert advice(chosen) == "try --max-steps 4000 --schedule-steps 4000"
+    assert advice(chosen) == "try --max-steps 2000 --schedule-steps 2000"
     assert advice(replace(chosen, normalization="bands")) == "try --normalization recording --trim-db 40"
     assert advice(replace(chosen, max_steps=None, max_minutes=1.0)) == "try a larger --max-minutes"

@@ -13,6 +13,7 @@ __all__ = ["Heard", "advice", "hear", "smaller", "suited"]
 _LISTENED_TO = 50  # measured training recordings, spread over the corpus
 _SHORT = 1.5  # seconds below which a recording of one word is a command rather than a sentence
 _FEW_WORDS = 1000  # recordings of a word below which a small model is enough
+_STEPS = 2000
 _FEW_MINUTES = 20  # minutes of speech below which fewer steps are enough
 
 #: Tuned on digits, alone and in strings, see docs/results.md. Masks of the usual 40 frames hide whole words.
@@ -25,7 +26,7 @@ _SMALL: dict[str, Any] = {
     "batch_tokens": 2000,
 }
 #: Features of single words. Bands that each have mean 0 in a word lose the vowel, and their noise is as loud as speech.
-_WORD: dict[str, Any] = {"normalization": "recording", "trim_db": 40.0}
+_WORD: dict[str, Any] = {"normalization": "recording", "trim_db": 40.0, "attend_to": "loud"}
 #: Tuned on 210 digits, judged by 400 others, see docs/results.md. Batches are small, as in the recipe "files".
 _FEW: dict[str, Any] = {**_SMALL, "dropout": 0.4, "batch_tokens": 1300}
 
@@ -58,7 +59,7 @@ def suited(heard: Heard, usual: Mapping[str, Any]) -> tuple[dict[str, Any], str]
     Example:
         >>> options, reason = suited(Heard(320, 0.6, 1), {"max_steps": 5000, "time_width": 40})
         >>> options["max_steps"], options["time_width"], reason.partition(" (")[0]
-        (2000, 8, '320 recordings of 0.6 s in the median, a word each: the recipe for few words')
+        (1000, 8, '320 recordings of 0.6 s in the median, a word each: the recipe for few words')
     """
     if heard.recordings is None:
         return dict(usual), ""
@@ -67,7 +68,7 @@ def suited(heard: Heard, usual: Mapping[str, Any]) -> tuple[dict[str, Any], str]
     if not single and minutes >= _FEW_MINUTES:
         return dict(usual), ""
     few = heard.recordings < _FEW_WORDS
-    steps = 2000 if not single or heard.recordings < 10_000 else 5000
+    steps = _STEPS if not single or _FEW_WORDS <= heard.recordings < 10_000 else 1000 if few else 5000
     schedule = {"warmup_steps": steps // 10, "schedule_steps": steps, "max_steps": steps}
     often = {"checkpoint_steps": steps // 10, "validation_steps": steps // 5}
     sizes = _SMALL if not single else {**_WORD, **(_FEW if few else {})}
@@ -100,4 +101,5 @@ def advice(options: Any) -> str:
         return f"try --normalization {_WORD['normalization']} --trim-db {_WORD['trim_db']:g}"
     if not options.max_steps:
         return "try a larger --max-minutes"
-    return f"try --max-steps {2 * options.max_steps} --schedule-steps {2 * options.max_steps}"
+    steps = max(_STEPS, 2 * options.max_steps)
+    return f"try --max-steps {steps} --schedule-steps {steps}"

@@ -174,7 +174,7 @@ def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> S
     corpus = rows.get()
     options, reason = suited(hear(corpus), task.recipe(model, given["data"]))
     if corpus.rate is None:
-        options = {name: value for name, value in options.items() if name not in WAVEFORM}
+        options = {name: value for name, value in options.items() if name not in (*WAVEFORM, "attend_to")}
     if given.get("rate") is None and isinstance(corpus, Files) and (rate := corpus.file_rate()) < RATE:
         options["rate"] = rate  # higher bands would be empty
         rows = Lazy(partial(Files, corpus.rows, rate))

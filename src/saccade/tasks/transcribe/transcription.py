@@ -81,8 +81,10 @@ class Transcription(Written):
 
         def drawn(weights: Tensor, step: float, suffix: str, remark: str, scale: str = "share") -> list[Path]:
             title, path = f"{best.text or 'nothing said'} ({remark})", folder / file_name(f"{name}{suffix}")
-            tokens, about = best.tokens[: len(weights)], {"title": title, "scale": scale, "start": start}
-            return look.spectrogram(weights, frames, tokens, (seconds, step), path, **about, json=json)
+            tokens, times = best.tokens[: len(weights)], (seconds, step)
+            return look.spectrogram(
+                weights, frames, tokens, times, path, title=title, scale=scale, start=start, json=json
+            )
 
         if self.jacobian is not None:
             yield from drawn(look.shares(self.jacobian), self.times.frame, "", JACOBIAN, "weight")
