@@ -24,6 +24,7 @@ from saccade.tasks.predictor import Predictor
 from saccade.tasks.request import NoOptions
 from saccade.tasks.stream import texts
 from saccade.tasks.text.tokenizer import Tokenizer
+from saccade.tasks.views import AsTraining, Few
 from saccade.train.task import (
     Answer,
     Baseline,
@@ -52,23 +53,6 @@ class Hard(NamedTuple):
     loss: float
     example: Example
     answer: Answer
-
-
-@dataclass(frozen=True)
-class AsTraining:
-    """Data with any split as the training split.
-
-    Examples of training have their targets as tensors.
-    """
-
-    data: Any
-    split: str
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self.data, name)
-        if not callable(value):
-            return value
-        return lambda *arguments: value(*(self.split if item == "train" else item for item in arguments))
 
 
 class Codec(Protocol):
@@ -225,6 +209,14 @@ class Task:
         job = Job(self, codec, Lazy(lambda: data))
         job.sampler  # noqa: B018 (its first look at the data may reject them before there is a run)
         return job
+
+    def trial(self, options: Any, objects: Any = None) -> "Job":
+        """Return a job with a codec of a few training examples, to time its steps."""
+        data = Few(self._opened(options, objects).get())
+        try:
+            return Job(self, self.codec.fit(data, options)[0], Lazy(lambda: data))
+        except ArgumentError:  # the few may be unusual
+            return self.prepare(options, objects)
 
     def restore(self, options: Any, folder: Path, objects: Any = None) -> "Job":
         """Read the codec of a run. Its data are opened at their first use."""

@@ -4,14 +4,13 @@ Nothing is written before the command is checked against the run. Lightning, slo
 are steps to take.
 """
 
-import itertools
 import os
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -34,7 +33,7 @@ from saccade.train.checkpoint import Checkpoint, list_steps, load, newest, prune
 from saccade.train.launch import launch
 from saccade.train.options import Options, before, identity, origin, paths
 from saccade.train.pace import Mark
-from saccade.train.plan import Plan, crowd, fitted, measure_speed, opening, plan_for, sentence, start
+from saccade.train.plan import Plan, Speed, crowd, fitted, measure_speed, opening, plan_for, sentence, start
 from saccade.train.progress import waiting
 from saccade.train.randomness import seeded
 from saccade.train.ranks import Ranks, current, joined
@@ -200,69 +199,84 @@ def _new_model(task: Task, options: Options) -> nn.Module:
 def _make(request: _Request, folder: Path, device: torch.device) -> Training:
     """Make the folder of a run, by its recipe or a smaller one that fits its minutes."""
     Run.check_place(folder)  # before the data, which take their time
-    kind, options, suited = request.kind, request.options, request.suited
+    kind, options = request.kind, request.options
+    is_planned = request.given is not None and options.max_minutes is not None and options.max_steps is None
+    chosen = _Chosen(options, request.suited)
+    if is_planned and (line := crowd(busy_cores(), torch.get_num_threads(), os.cpu_count() or 1)):
+        say(line)
+    if is_planned and request.suited is not None and request.suited.smaller is not None:
+        chosen = _choose_recipe(request, device)
+    options, suited = chosen.options, chosen.suited
     task = kind.prepare(options, request.objects)
     options = getattr(task, "settings", options)  # with names of columns that were guessed
     model = _new_model(task, options)  # before the folder: a model too large for the memory leaves none behind
-    if suited is not None and suited.reason:
+    if suited is not None and suited.reason and chosen.speed is None:
         say(suited.reason)
-    config: dict[str, Any] = {"task": kind.name, "model": options.model}
+    config: dict[str, Any] = {"task": kind.name, "model": options.model, "data": task.data.fingerprint}
     made = Training(Run(folder, config), task, options, device, model=model)
-    if request.given is not None and options.max_minutes is not None and options.max_steps is None:
-        config["plan"] = asdict(_plan(made, request))
-    if any(value not in kind.builtin and Path(value).exists() for value in paths(made.options).values()):
+    if is_planned:
+        config["plan"] = asdict(_plan(made, request, chosen))
+    if any(value not in kind.builtin and Path(value).exists() for value in paths(options).values()):
         config["folder"] = str(Path.cwd())
-    config |= {"data": made.task.data.fingerprint, "options": asdict(made.options), "saccade": versions()["saccade"]}
-    made.run = Run.create(folder, config, made.task.save)
+    config |= {"options": asdict(made.options), "saccade": versions()["saccade"]}
+    made.run = Run.create(folder, config, task.save)
     return made
 
 
-def _plan(made: Training, request: _Request) -> Plan:
-    """Plan a new run with a budget in minutes, which may get a smaller recipe.
+class _Chosen(NamedTuple):
+    """A recipe for a new run, and its speed if it was measured, in so many seconds."""
 
-    The smaller recipe is timed with the codec of the first one: to learn another codec may take most of the minutes.
+    options: Options
+    suited: Suited | None
+    speed: Speed | None = None
+    seconds: float = 0.0
+
+
+def _choose_recipe(request: _Request, device: torch.device) -> _Chosen:
+    """Return the first recipe of which not too few steps fit into the minutes, or the smallest.
+
+    They are timed with codecs of a few examples: to learn a whole codec for each may take most of the minutes.
     """
-    kind, given, suited, threads = request.kind, request.given or (), request.suited, torch.get_num_threads()
-    assert request.options.max_minutes is not None
-    if line := crowd(busy_cores(), threads, os.cpu_count() or 1):
-        say(line)
-    moments, options, task, model = [request.began, time.perf_counter()], made.options, made.task, made.model
-    guessed = {f.name: getattr(options, f.name) for f in fields(options) if f.name.endswith("_column")}
+    kind, options, suited, began = request.kind, request.options, request.suited, time.perf_counter()
+    trial = getattr(kind, "trial", kind.prepare)
     while True:
-        speed = measure_speed(task, model, options, made.device)
-        recipe = None if suited is None else suited.options
-        plan = plan_for(task, options, given, recipe, speed, time.perf_counter() - request.began)
-        if (smaller := _smaller(request, suited, plan)) is None:
-            break
-        say(f"{sentence(plan)}:")
-        options, suited = replace(smaller[0], **guessed), smaller[1]
-        say(suited.reason)
-        changed = getattr(made.task, "changed", None)
-        task = changed(**asdict(options)) if changed else kind.prepare(options, request.objects)
+        task = trial(options, request.objects)
         model = _new_model(task, options)
-    moments.append(time.perf_counter())
-    if options is not made.options:
-        made.task = kind.prepare(options, request.objects)
-        model = _new_model(made.task, options)
-    moments.append(time.perf_counter())
+        if suited is not None and suited.reason:
+            say(suited.reason)
+        recipe, speed = None if suited is None else suited.options, measure_speed(task, model, options, device)
+        plan = plan_for(task, options, request.given or (), recipe, speed, time.perf_counter() - request.began)
+        if (smaller := _smaller(request, suited, plan)) is None:
+            return _Chosen(options, suited, speed, time.perf_counter() - began)
+        say(f"{sentence(plan)}:")
+        options, suited = smaller
+
+
+def _plan(made: Training, request: _Request, chosen: _Chosen) -> Plan:
+    """Plan a new run with a budget in minutes."""
+    given, suited, minutes, ready = request.given or (), chosen.suited, request.options.max_minutes, time.perf_counter()
+    assert minutes is not None
+    speed = chosen.speed or measure_speed(made.task, made.model, made.options, made.device)
+    planned = time.perf_counter()
     made.baselines = {split: made.task.baselines(split) for split in ("test", "validation")}
-    moments.append(time.perf_counter())
-    start, planning, again, baselines = (after - before for before, after in itertools.pairwise(moments))
-    parts = {"start and data": start + again, "planning": planning, "baselines": baselines}
-    plan = plan_for(made.task, options, given, recipe, speed, moments[-1] - request.began)
+    baselines, before = time.perf_counter() - planned, time.perf_counter() - request.began
+    recipe = None if suited is None else suited.options
+    plan = plan_for(made.task, made.options, given, recipe, speed, before)
     plan.seconds["baselines"] = round(baselines, 4)
-    for line in filter(None, (opening(request.options.max_minutes, parts), sentence(plan))):
+    start = ready - request.began - chosen.seconds
+    parts = {"start and data": start, "planning": chosen.seconds + planned - ready, "baselines": baselines}
+    for line in filter(None, (opening(minutes, parts), sentence(plan))):
         say(line)
-    made.options, made.model, made.began = fitted(options, plan.options, given), model, request.began
+    made.options, made.began = fitted(made.options, plan.options, given), request.began
     return plan
 
 
-def _smaller(request: _Request, suited: Suited | None, plan: Plan | None) -> tuple[Options, Suited] | None:
+def _smaller(request: _Request, suited: Suited | None, plan: Plan) -> tuple[Options, Suited] | None:
     """Return options of a smaller recipe, or None.
 
     They are for a budget that fits few steps of the present recipe, and must agree with the user's options.
     """
-    if plan is None or not plan.few or suited is None or suited.smaller is None:
+    if not plan.few or suited is None or suited.smaller is None:
         return None
     kind, options = request.kind, request.options
     given = {name: getattr(options, name) for name in request.given or ()}
