@@ -99,7 +99,7 @@ def open_request(verb: str, verb_options: type, arguments: Sequence[str]) -> tup
         if parsed.input not in (None, "-"):
             Path(parsed.input).stat()
     set_threads(parsed.threads)
-    more = {"ensemble": getattr(parsed, "ensemble", ()), "data": getattr(parsed, "data", None)}
+    more: dict[str, Any] = {"ensemble": getattr(parsed, "ensemble", ()), "data": getattr(parsed, "data", None)}
     run = load(parsed.run, device=parsed.device, **more)
     return parsed, run.checked(selected), run
 

@@ -374,7 +374,7 @@ class Job:
                 raise ArgumentError(f"inputs: expected none that is blank, got number {number}; leave it out")
         if not read:
             raise ArgumentError("inputs: expected one or more, got none")
-        return moved(self.predictor.encode(read), device)
+        return cast("tuple[Any, ...]", moved(self.predictor.encode(read), device))
 
     @property
     def tokenizer(self) -> Tokenizer:
