@@ -32,6 +32,7 @@ LAYERS = [
     {"data"},
     {"tasks"},
     {"runs"},
+    {"serve"},
     {"cli"},
     {"__main__"},
 ]

@@ -11,6 +11,7 @@ the process's own state take turns: pictures (matplotlib's settings) with pictur
 """
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -36,6 +37,7 @@ from saccade.tasks.task import Hard, Job
 from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.train.card import confusion_matrix
 from saccade.train.fit import train as fit
+from saccade.train.folds import cross_validate, stored_folds
 from saccade.train.options import Options, check_types
 from saccade.train.randomness import undisturbed
 from saccade.train.recipes import data_of, resolve, suit, usual
@@ -73,10 +75,11 @@ def train(
         model: its name. Default: the task's first one.
         run: the folder, made if necessary, and continued if it is there. Default: runs/TASK-DATA-MODEL.
         loggers: Lightning's (`lightning.pytorch.loggers`), which receive the numbers of metrics.jsonl.
-        more: any other option of `saccade train TASK --model MODEL`, with _ in the place of -.
+        more: any other option of `saccade train TASK --model MODEL`, with _ in the place of -. With `folds`, a number
+            of runs is trained, each tested on another part of the data.
 
     Returns:
-        The run, with the trained model loaded.
+        The run, with the trained model loaded. With `folds`, the run of the first fold; `Run.folds` has the results.
 
     Raises:
         SaccadeError: in one line, if something means nothing or does not fit the run that is there.
@@ -84,26 +87,31 @@ def train(
         KeyboardInterrupt: if it was interrupted. The last checkpoint is kept, and the same call goes on from there.
         SystemExit: with 0, once it is trained, in each process of torchrun but the first.
     """
-    kind = load_task(choose("task", task, TASKS))
+    began, kind = time.perf_counter(), load_task(choose("task", task, TASKS))
     usual_model, usual_data = usual(kind, None if run is None else str(run))
     name, objects = (usual_data, None) if data is None else _source(kind, kept(data))
     if objects is not None and more.get("processes", 1) != 1:
         raise ArgumentError("processes: expected 1 where data are Python objects, got more; write them to files")
     named_options = {**({} if run is None else {"run": str(run)}), **more}
     model = _checked(kind, usual_model if model is None else model, named_options)
-    suited = suit(kind, model, name, named_options, objects)
-    settings = resolve(kind, model, name, named_options, suited)
     with undisturbed():
         threads = torch.get_num_threads()
         try:
-            outcome = fit(kind, settings, suited.data, suited, named_options, loggers=loggers)
+            if named_options.get("folds"):
+                folds = cross_validate(kind, model, name, named_options, objects, loggers=loggers)
+                outcome, folder, settings = folds.last, folds.folder / "fold-1", folds.settings
+            else:
+                suited = suit(kind, model, name, named_options, objects)
+                settings = resolve(kind, model, name, named_options, suited)
+                outcome = fit(kind, settings, suited.data, suited, named_options, loggers=loggers, began=began)
+                folder = outcome.run.folder
         finally:
             torch.set_num_threads(threads)  # those of the caller
     if outcome.follows:
         raise SystemExit(0)
     if outcome.results is None:
         raise KeyboardInterrupt
-    return load(outcome.run.folder, device=settings.device, data=objects)
+    return load(folder, device=settings.device, data=objects)
 
 
 def _source(kind: Kind, data: Any) -> tuple[str, Any]:
@@ -226,6 +234,11 @@ class Run:
     def results(self) -> dict[str, Any] | None:
         """Content of results.json, or None before the end of training."""
         return self.trained.run.results()
+
+    @property
+    def folds(self) -> dict[str, Any] | None:
+        """Content of folds.json, or None if the run is no fold."""
+        return stored_folds(self.folder.parent)
 
     def predict(self, inputs: Inputs, **request: "Unpack[keywords.Predict]") -> list[Answer]:
         """Answer inputs as `saccade predict` does. `str` of an answer is its printed text.

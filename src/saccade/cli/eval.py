@@ -24,7 +24,9 @@ class Arguments(Ensemble, Device):
     """Data to measure on, for example moved files. Default: the data of the run."""
 
     errors: int | None = None
-    """List this many examples with the largest losses: loss, input, target, answer."""
+    """List this many examples with the largest losses, those of training.
+
+    Columns are loss, input, target and answer, with tabs between."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -40,6 +42,8 @@ def run(arguments: list[str]) -> int:
     print_metrics(options.split, evaluation.metrics, evaluation.groups)  # first: the folder may be read-only
     print_baselines(options.split, evaluation.baselines)
     trained.save_results(options.split, evaluation, request)
+    if hardest:
+        output("loss\tinput\ttarget\tanswer")
     for loss, example, answer in hardest:
         output(
             "\t".join([f"{loss:.4f}", *map(one_line, (example.text, example.answer, next(iter(answer.lines()), "")))])

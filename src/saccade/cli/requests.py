@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal, get_args
 
 import tyro
 
-from saccade._definitions.argument_hints import choose
+from saccade._definitions.argument_hints import choose, help_texts
 from saccade.cli.arguments import UsageError, names_of, parse
-from saccade.cli.help import help_texts
 from saccade.cli.inputs import readable
 from saccade.cli.threads import set_threads
+from saccade.data.texts import check_encoding
 from saccade.runs import Run, load
 from saccade.tasks import TASKS, load_task, usable_tasks
 from saccade.train.options import check_threads, flat, select
@@ -52,10 +52,20 @@ class Inputs:
     """Text, file or folder of files. Default: lines of standard input, or a file."""
 
     input: str | None = None
-    """File of inputs, each line a text or a path. - is standard input."""
+    """File of inputs: a text or a path a line, or a table (.csv, .jsonl, .parquet) with the run's columns. - is
+    standard input."""
+
+    encoding: str | None = None
+    """Encoding of the inputs in a file that is not UTF-8, such as cp1252."""
 
     names: bool = False
     """Write each input, a text or a path, and a tab before what it comes to."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()  # type: ignore[misc] # of `Device`, which comes after it
+        check_encoding(self.encoding)
+        if self.encoding is not None and "\n".encode(self.encoding) != b"\n":
+            raise UsageError(f"--encoding: expected one that extends ASCII, such as cp1252, got {self.encoding}")
 
     @property
     def typed(self) -> bool:

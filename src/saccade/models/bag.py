@@ -97,8 +97,7 @@ class Bag(Classifier):
             vectors = self.words.dropout(self.runs(rows))
             total = total + torch.where(inside[..., None], vectors, 0.0).sum(1)
             count = count + inside.sum(1)
-        logits: Tensor = self.output(total / self._scale(count)[:, None].to(total.dtype))
-        return logits
+        return self.with_prior(self.output(total / self._scale(count)[:, None].to(total.dtype)), source)
 
     def shares(self, tokens: Tensor, label: int) -> Tensor | None:
         """Return the share of each word in a logit less the mean of the other logits.
@@ -106,10 +105,12 @@ class Bag(Classifier):
         An n-gram's contribution is divided evenly among its words.
         """
 
-        def differences(vectors: Tensor) -> Tensor:
-            logits: Tensor = self.output(vectors) - self.output(torch.zeros_like(vectors))
+        def contrast(logits: Tensor) -> Tensor:
             chosen = logits[:, label]
             return chosen - (logits.sum(-1) - chosen) / (logits.shape[-1] - 1)
+
+        def differences(vectors: Tensor) -> Tensor:
+            return contrast(self.output(vectors) - self.output(torch.zeros_like(vectors)))
 
         shares = differences(self.words.embedding(tokens))
         count = len(tokens)
@@ -118,7 +119,8 @@ class Bag(Classifier):
             count += len(added)
             for offset in range(n):
                 shares[offset : offset + len(added)] += added
-        return shares / self._scale(torch.tensor(count)).to(shares)
+        shares = shares / self._scale(torch.tensor(count)).to(shares)
+        return shares if self.prior is None else shares + contrast(self.prior.contributions(tokens))
 
     def _rows(self, tokens: Tensor) -> Iterator[tuple[int, Tensor]]:
         """Yield each n from 2 on with hashes of the n-grams `(batch, length - n + 1)`."""

@@ -14,12 +14,14 @@ from saccade.errors import ArgumentError
 from saccade.models.checks import below_one
 from saccade.models.padded import Padded
 from saccade.models.recurrent import LockedDropout
+from saccade.models.word_prior import Coefficients, WordPrior
 from saccade.nn import AttentionPool
 
 __all__ = ["Classifier", "Options", "Pool", "Pooled", "Words"]
 
 _DIM = 100  # of word vectors by default
 _UNKNOWN = 3  # id of the unknown word
+_PRIOR_DROPOUT = 0.5  # share of training texts that the model must classify without the prior
 _WIDEST, _MOST_QUERIES = 1_000_000, 10_000
 
 
@@ -40,8 +42,14 @@ class Options:
     word_dropout: float = 0.1
     """Probability that a training word is replaced by the unknown word."""
 
+    prior: Literal["none", "tfidf"] = "none"
+    """Logits to add to those of the model: none, or those of logistic regression on TF-IDF, which is fitted before the
+    first step and stays as it is."""
+
     def __post_init__(self) -> None:
         """Reject invalid options."""
+        if self.prior not in ("none", "tfidf"):
+            raise ArgumentError(f"--prior: expected none or tfidf, got {self.prior}")
         if self.embedding_dim is not None:
             in_ranges(self, (("embedding_dim", 1, _WIDEST),))
         below_one(self, "dropout", "word_dropout")
@@ -131,6 +139,11 @@ class Classifier(nn.Module, ABC):
     """Reason why `saccade export` rejects the model, if any."""
 
     words: Words
+    output: nn.Linear
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.prior: WordPrior | None = None
 
     @abstractmethod
     def forward(self, source: Padded) -> Tensor:
@@ -149,6 +162,19 @@ class Classifier(nn.Module, ABC):
         Most models need ids alone and ignore them.
         """
         return
+
+    def start_from(self, coefficients: Coefficients) -> None:
+        """Add the logits of a logistic regression from now on, and start with these logits alone.
+
+        The subclass has a linear layer `output`.
+        """
+        self.prior = WordPrior(coefficients, _PRIOR_DROPOUT)
+        nn.init.zeros_(self.output.weight)
+        nn.init.zeros_(self.output.bias)
+
+    def with_prior(self, logits: Tensor, source: Padded) -> Tensor:
+        """Return the logits of the model plus those of the regression, if there is one."""
+        return logits if self.prior is None else logits + self.prior(source)
 
     def pooled(self, records: Sequence[tuple[str, AuxOutput]], source: Padded) -> Tensor | None:
         """Return the weights of the pooling `(batch, queries, length)`, or None.
@@ -245,5 +271,4 @@ class Pooled(Classifier):
 
     def forward(self, source: Padded) -> Tensor:
         outputs = self.pool(self.features(source), mask=masks.Lengths(source.lengths))
-        logits: Tensor = self.output(self.dropout(outputs.flatten(1)))
-        return logits
+        return self.with_prior(self.output(self.dropout(outputs.flatten(1))), source)

@@ -152,8 +152,8 @@ class Hierarchical(Classifier):
         encoded = self.word_encoder(vectors, split.words)
         vectors = self.word_pool(encoded, mask=masks.Lengths(split.words)).flatten(1)
         states = self.sentence_encoder(self.dropout(vectors[split.places]), split.counts)
-        logits: Tensor = self.output(self.dropout(self.pool(states, mask=masks.Lengths(split.counts)).flatten(1)))
-        return logits
+        outputs = self.pool(states, mask=masks.Lengths(split.counts)).flatten(1)
+        return self.with_prior(self.output(self.dropout(outputs)), source)
 
     def pooled(self, records: Sequence[tuple[str, AuxOutput]], source: Padded) -> Tensor:
         """Return each word's weight in its sentence times the weight of the sentence."""

@@ -85,6 +85,11 @@ class Options:
 
     Dot is the product of two MLPs, as in Chan et al. 2016, Eq. 9."""
 
+    attend_to: Literal["all", "loud"] = "all"
+    """Steps to attend to: all, or loud ones, whose mean feature is at least that of the recording.
+
+    In a recording of one word nothing else keeps the attention off silence."""
+
     location_filters: int = 10
     """Convolution filters over the previous attention weights."""
 
@@ -232,9 +237,12 @@ class Las(Seq2Seq[Padded, State]):
         """Encode utterances: frames `(batch, length, source_dim)`."""
         encoded, lengths = self.listener(self.augment(source))
         encoded = self.dropout(encoded)
+        allowed: Tensor | masks.Mask = masks.Lengths(lengths[:, None])
+        if self.options.attend_to == "loud":
+            allowed = _loud(source, self.options.step_frames)[:, None, None]
         heard = encoded[:, None]
         key = heard if self.networks is None else self.networks.key(heard)
-        memory = self.attention.remember(key, heard, mask=masks.Lengths(lengths[:, None]))
+        memory = self.attention.remember(key, heard, mask=allowed)
         zeros = encoded.new_zeros(len(encoded), 1, self.options.hidden_dim)
         states = zeros.repeat(1, 1, self.options.speller_layers)
         return State(states, states, zeros, encoded.new_zeros(len(encoded), 1, encoded.shape[1]), memory, lengths)
@@ -296,6 +304,34 @@ class Las(Seq2Seq[Padded, State]):
         log_prob = torch.where(possible, -cost, _NEVER)
         return log_prob.to(tokens.device).view(len(tokens), count)
 
+    def ctc_alignment(self, state: State, tokens: Tensor) -> Tensor:
+        r"""Return the probability of each token at each step, given the whole text.
+
+        .. math:: \gamma_{ij} = p(\pi_j = i \mid y, x)
+
+        Two equal tokens in a row may be adjacent here, without the blank that they need in `ctc_log_probs`.
+
+        Args:
+            state: the result of `encode` for one utterance.
+            tokens: its text, `(length,)`, without the end token.
+
+        Returns:
+            `(length, steps)` on the CPU. Each row sums to the expected number of steps of a token.
+
+        Source:
+            Graves et al. 2006, Eq. 14 to 16.
+        """
+        assert self.ctc is not None
+        with torch.inference_mode(mode=False), torch.enable_grad():
+            log_probs = wide(self.ctc(state.memory.value[0, 0].clone())).log_softmax(-1).detach().cpu()
+            # A column for each position of the text, so that equal tokens have their own.
+            columns = log_probs[:, [_BLANK, *tokens.tolist()]].requires_grad_()
+            text = torch.arange(1, columns.shape[1])[None]
+            steps, size = (torch.tensor([length]) for length in (len(columns), text.shape[1]))
+            cost = F.ctc_loss(columns[:, None], text, steps, size, _BLANK, "sum")
+            [gradient] = torch.autograd.grad(cost, columns)  # by the logits, Eq. 16: p - γ
+        return (columns.detach().exp() - gradient)[:, 1:].mT
+
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
         """Return the weights of all steps as rows, `(batch, target_length, steps)`."""
         return torch.cat([aux.weights for _, aux in records if aux.weights is not None], -2).flatten(0, 1)
@@ -346,6 +382,18 @@ class Las(Seq2Seq[Padded, State]):
             return token
         prediction = F.linear(outputs[-1].detach(), *self.output).argmax(-1)
         return torch.where(torch.rand(len(token), device=token.device) < share, prediction, token)
+
+
+def _loud(source: Padded, step_frames: int) -> Tensor:
+    """Return the steps whose mean feature is at least that of the recording, `(batch, steps)`."""
+    length = source.values.shape[1]
+    padding = (0, -length % step_frames)
+    sound = torch.where(source.within, source.values.mean(-1), 0.0)
+    sums, counts = (F.pad(part, padding).unflatten(1, (-1, step_frames)).sum(2) for part in (sound, source.within))
+    means = sums / counts.clamp(min=1)
+    loud = (means >= sound.sum(1, keepdim=True) / source.lengths[:, None]) & (counts > 0)
+    steps: Tensor = loud | ((counts > 0) & ~loud.any(1, keepdim=True))  # equal means may be rounded differently
+    return steps
 
 
 def _least_steps(texts: Tensor, within: Tensor) -> Tensor:

@@ -16,10 +16,12 @@ from saccade.tasks.answer.answer import VisualAnswer, attention, gradient, jacob
 from saccade.tasks.answer.codec import Batch, Encoded, Query, Questions
 from saccade.tasks.answer.data import BUILTIN, Corpus, Posed, open_corpus
 from saccade.tasks.answer.data.agreement import agreement
+from saccade.tasks.answer.data.questions import COLUMNS
 from saccade.tasks.answer.options import LookRequest, Options
 from saccade.tasks.answer.outputs import WrittenAnswers
 from saccade.tasks.groups import means
 from saccade.tasks.image.influence import word_vectors
+from saccade.tasks.image.pictures import IMAGE
 from saccade.tasks.image.pointing import Pointing, metrics_of
 from saccade.tasks.image.sight import suited
 from saccade.tasks.image.texts import by_image, open_texts
@@ -181,7 +183,8 @@ ANSWER = Task(
     Options=Options,
     recipes={"scenes": {}, "files": {"shift": 2}},
     requests={"predict": Request, "eval": NoOptions, "look": LookRequest},
-    columns=lambda options: (("image", "img"), ("question",)),
+    columns=(IMAGE, *COLUMNS[:2]),
+    file_column="image",
     suit=suited,
     sampler=by_image,
     evaluate=_evaluate,

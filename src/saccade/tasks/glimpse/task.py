@@ -24,6 +24,7 @@ from saccade.tasks.image.dataset import Dataset, check_scaled
 from saccade.tasks.image.dataset import Example as Labelled
 from saccade.tasks.image.images import SUFFIXES, Pixels, batch_of, image_of
 from saccade.tasks.image.labelled import LabelledImages, Sample
+from saccade.tasks.image.sources import COLUMNS
 from saccade.tasks.labels.metrics import HEADLINE, confusion
 from saccade.tasks.labels.ranks import Ranks
 from saccade.tasks.labels.request import check_count
@@ -227,6 +228,6 @@ GLIMPSE = Task(
     requests=REQUESTS,
     inputs="files",
     suffixes=SUFFIXES,
-    columns=lambda options: (("image", "img"),),
+    columns=COLUMNS,
 )
 """The task, see docs/glimpse.md."""

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from saccade._threads import own_filters
-from saccade.data.media import read_bytes
+from saccade.data.media import attachment, read_bytes
 from saccade.errors import ArgumentError, SaccadeError, pip_install
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def image_of(line: str, channels: int, size: tuple[int, int] | None = None) -> P
     It has 1 channel (grey) or 3 (RGB): see `read_image`.
     """
     name: str = "standard input" if line == "-" else line
-    source: Any = sys.stdin.buffer if line == "-" else Path(line)
+    source: Any = attachment(line) or (sys.stdin.buffer if line == "-" else Path(line))
     return Pixels(line, read_image(source, name, channels=channels, size=size))
 
 

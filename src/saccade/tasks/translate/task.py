@@ -8,7 +8,7 @@ from torch import nn
 
 from saccade.data.cleaning import LONGEST
 from saccade.data.dataset import take, training_sample
-from saccade.data.splits import SplitNames
+from saccade.data.naming import Names
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import Sampler
 from saccade.tasks.ensembles import check_drawn, shortest_texts
@@ -19,7 +19,7 @@ from saccade.tasks.task import Job, Task
 from saccade.tasks.translate import metrics
 from saccade.tasks.translate.baselines import baselines
 from saccade.tasks.translate.codec import Encoded, Pairs, Source, encode_fitting
-from saccade.tasks.translate.data import BUILTIN, group_names, open_corpus
+from saccade.tasks.translate.data import BUILTIN, COLUMNS, group_names, open_corpus
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.tasks.translate.options import RECIPES, REQUESTS, Options, Request
 from saccade.tasks.translate.recipes import read, smaller, suited
@@ -28,7 +28,7 @@ from saccade.train.task import Baseline, Evaluation, Form, Metric, Suited, recip
 
 __all__ = ["TRANSLATE", "Translates"]
 
-_ENDLESS, _LEARNED = 1_000, 20_000  # training pairs of a baseline: of an endless split, and of others
+_ENDLESS, _LEARNED = 1_000, 100_000  # training pairs of a baseline: of an endless split, and of others
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,7 @@ class Translates(Generates):
         return Evaluation(*results, len(pairs), tokens, seconds, ratio)
 
     def baselines(self, data: Corpus, split: str) -> dict[str, Baseline]:
-        """Measure the baselines: copies of the sources, and targets by length.
-
-        The targets are those of training sources of like length.
-        """
+        """Measure the baselines: copies of the sources, and targets of similar training sources."""
         pairs, options = [data.example(split, index) for index in take(data, split, None)], self.codec.options
         references = [pair.target for pair in pairs]
 
@@ -149,7 +146,7 @@ TRANSLATE = Task(
     summary="Translation: a text in, its translation out; learned from pairs of texts.",
     unit="tokens",
     headline=lambda options: metrics.headline(options.data),
-    columns=lambda options: ((*filter(None, [options.source]), "source"),),
+    columns=COLUMNS,
     models={
         "rnnsearch": "saccade.models.rnnsearch:RNNSearch",
         "encoder-decoder": "saccade.models.encoder_decoder:EncoderDecoder",
@@ -159,7 +156,7 @@ TRANSLATE = Task(
     },
     builtin=BUILTIN,
     open=lambda options, objects: open_corpus(
-        options.data, options.source, options.target, objects, SplitNames.of_options(options)
+        options.data, options.source, options.target, objects, Names.of_options(options)
     ),
     codec=Pairs,
     predictor=Translates,
