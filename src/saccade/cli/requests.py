@@ -109,8 +109,8 @@ def open_request(verb: str, verb_options: type, arguments: Sequence[str]) -> tup
         if parsed.input not in (None, "-"):
             Path(parsed.input).stat()
     set_threads(parsed.threads)
-    more: dict[str, Any] = {"ensemble": getattr(parsed, "ensemble", ()), "data": getattr(parsed, "data", None)}
-    run = load(parsed.run, device=parsed.device, **more)
+    ensemble, data = getattr(parsed, "ensemble", ()), getattr(parsed, "data", None)
+    run = load(parsed.run, device=parsed.device, ensemble=ensemble, data=data)
     return parsed, run.checked(selected), run
 
 

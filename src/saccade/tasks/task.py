@@ -408,7 +408,8 @@ class Job:
                 raise ArgumentError(f"inputs: expected none that is blank, got number {number}; leave it out")
         if not read:
             raise ArgumentError("inputs: expected one or more, got none")
-        return cast("tuple[Any, ...]", moved(self.predictor.encode(read), device))
+        batch: tuple[Any, ...] = moved(self.predictor.encode(read), device)
+        return batch
 
     @property
     def tokenizer(self) -> Tokenizer:
