@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import torch
 from torch import nn
@@ -18,6 +18,7 @@ from saccade.data.naming import data_options, input_columns, reading
 from saccade.errors import ArgumentError
 from saccade.tasks import load_task
 from saccade.tasks.batches import Sampler, by_length, moved
+from saccade.tasks.codec import Codec
 from saccade.tasks.ensembles import check_alike, shortest_texts
 from saccade.tasks.export import Signature
 from saccade.tasks.predictor import Predictor
@@ -41,7 +42,7 @@ from saccade.train.task import (
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
 
-__all__ = ["AsTraining", "Codec", "Hard", "Job", "Task"]
+__all__ = ["AsTraining", "Hard", "Job", "Task"]
 
 AT_ONCE = 256
 """Examples of a block of an evaluation."""
@@ -53,44 +54,6 @@ class Hard(NamedTuple):
     loss: float
     example: Example
     answer: Answer
-
-
-class Codec(Protocol):
-    """From examples to tensors: learned from a training split, and saved."""
-
-    @property
-    def options(self) -> Any:
-        """Options of the run."""
-
-    @classmethod
-    def fit(cls, data: Any, options: Any) -> tuple[Self, Iterable[str]]:
-        """Learn from the training split, and return notes for the user too."""
-
-    def save(self, folder: Path) -> None:
-        """Write what `restore` reads."""
-
-    @classmethod
-    def restore(cls, folder: Path, options: Any) -> Self:
-        """Read the codec of a run."""
-
-    def encode(self, examples: Sequence[Any], split: str) -> list[Any]:
-        """Return a sample (`tasks.batches.Sized`) of each example."""
-
-    def collate(self, samples: Sequence[Any], step: int | None = None) -> Any:
-        """Return a batch with `to(device)`, augmented if there is a training step."""
-
-    def build(self, model: Any) -> nn.Module:
-        """Return a freshly initialized model of a class."""
-
-    def show(self, example: Any, name: str) -> Example:
-        """Return an example for people."""
-
-    def read(self, line: str, number: int) -> Any:
-        """Return line `number` of the inputs for `Predictor.answer`."""
-
-    @property
-    def parts(self) -> Mapping[str, tuple[object, str]]:
-        """Parts that members of an ensemble share by name, each with a description."""
 
 
 def _usual(task: "Task", model: str, given: Mapping[str, Any], objects: Any) -> Suited:
