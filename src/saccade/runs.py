@@ -13,14 +13,14 @@ the process's own state take turns: pictures (matplotlib's settings) with pictur
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import torch
 from torch import nn
 
-from saccade._definitions.argument_hints import choose, suggest
+from saccade._definitions.argument_hints import choose
 from saccade._system.environment import choose_device
 from saccade._system.files import check_folder, write, write_json
 from saccade._system.notes import say
@@ -38,7 +38,7 @@ from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.train.card import confusion_matrix
 from saccade.train.fit import train as fit
 from saccade.train.folds import cross_validate, stored_folds
-from saccade.train.options import Options, check_types
+from saccade.train.options import Options, check_named
 from saccade.train.randomness import undisturbed
 from saccade.train.recipes import data_of, resolve, suit, usual
 from saccade.train.results import baselines, measure, split_results
@@ -174,7 +174,7 @@ def options(
 def _checked(kind: Kind, model: str | None, named: Mapping[str, Any]) -> str:
     """Name of the model, after a check of the named options."""
     model = next(iter(kind.models)) if model is None else choose_model(kind, model)
-    _check_options(named, options_class(kind, model), f"{kind.name} with the model {model}")
+    check_named(named, options_class(kind, model), f"{kind.name} with the model {model}")
     return model
 
 
@@ -280,16 +280,13 @@ class Run:
         json: bool = False,
         **request: "Unpack[keywords.Look]",
     ) -> Pictures:
-        """Draw what the model attends to, as `saccade look` does.
+        """Draw what the model attends to, as `saccade look` does, and return the paths.
 
         Args:
             inputs: as for `predict`.
             output: folder for the pictures; the run's pictures/ if not given. Nothing in it is overwritten.
             json: whether the numbers behind each picture are written beside it.
             request: any option of `saccade look RUN`.
-
-        Returns:
-            The paths of the pictures, which a notebook shows.
         """
         return Pictures(self.pictures(input_lines(self.task, inputs), self.request("look", request), output, json=json))
 
@@ -336,7 +333,7 @@ class Run:
             SaccadeError: if there is no such option, or it means nothing to the run.
         """
         kind = self.task.requests[verb]
-        _check_options(values, kind, f"saccade {verb} with a run of {self.task.name}")
+        check_named(values, kind, f"saccade {verb} with a run of {self.task.name}")
         return self.checked(kind(**values))
 
     def checked(self, request: Any) -> Any:
@@ -388,10 +385,7 @@ class Run:
     def save_results(self, split: str, found: Evaluation, request: Any = None) -> Path:
         """Write results-SPLIT.json, and confusion-SPLIT.png of a classifier.
 
-        Their names have an unusual request.
-
-        Raises:
-            OSError: if the folder cannot be written.
+        Their names have an unusual request, and the path of other data than those of training.
         """
         ensemble = {"ensemble": self.ensemble} if self.ensemble else {}
         unusual = {**({} if request is None else changes(request)), **ensemble, **self.trained.other_data}
@@ -404,10 +398,3 @@ class Run:
             picture = path.with_name(f"confusion{path.stem.removeprefix('results')}.png")
             write(picture, confusion_matrix(found.confusion))
         return path
-
-
-def _check_options(values: Mapping[str, Any], kind: Any, where: str) -> None:
-    names = [field.name for field in fields(kind)]
-    if unknown := next((name for name in values if name not in names), ""):
-        raise ArgumentError(f"{unknown}: {where} has no such option; {suggest(unknown, names)}")
-    check_types(kind, values)

@@ -1,22 +1,14 @@
-"""Interface of codecs, and examples with large losses."""
+"""Interface of codecs: from examples to tensors."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, Protocol, Self
 
 from torch import nn
 
-from saccade.train.task import Answer, Example
+from saccade.train.task import Example
 
-__all__ = ["Codec", "Hard"]
-
-
-class Hard(NamedTuple):
-    """An example with a large loss, and the answer of the model."""
-
-    loss: float
-    example: Example
-    answer: Answer
+__all__ = ["Codec"]
 
 
 class Codec(Protocol):

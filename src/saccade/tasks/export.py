@@ -81,7 +81,10 @@ def export(signature: Signature, path: Path) -> None:
             program, sizes = _traced(module, signature)
             content, answers = (_onnx if path.suffix == ".onnx" else _pt2)(program, signature, sizes)
         except (RuntimeError, ValueError, TypeError, NotImplementedError) as error:  # torch's own, and those of onnx
-            reason = " ".join(str(error).split())[:150]
+            cause: BaseException = error
+            while cause.__cause__ is not None:  # torch wraps the reason in advice
+                cause = cause.__cause__
+            reason = " ".join(str(cause).split())[:150]
             raise ArgumentError(f"{path}: expected a model that torch can export, got another ({reason})") from error
         for batch, length in _TRIED:
             inputs = signature.draw(batch, length)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import torch
 from torch import nn
@@ -18,7 +18,7 @@ from saccade.data.naming import data_options, input_columns, reading
 from saccade.errors import ArgumentError
 from saccade.tasks import load_task
 from saccade.tasks.batches import Sampler, by_length, moved
-from saccade.tasks.codec import Codec, Hard
+from saccade.tasks.codec import Codec
 from saccade.tasks.ensembles import check_alike, shortest_texts
 from saccade.tasks.export import Signature
 from saccade.tasks.predictor import Predictor
@@ -42,10 +42,18 @@ from saccade.train.task import (
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
 
-__all__ = ["AsTraining", "Codec", "Hard", "Job", "Task"]
+__all__ = ["AsTraining", "Hard", "Job", "Task"]
 
 AT_ONCE = 256
 """Examples of a block of an evaluation."""
+
+
+class Hard(NamedTuple):
+    """An example with a large loss, and the answer of the model."""
+
+    loss: float
+    example: Example
+    answer: Answer
 
 
 def _usual(task: "Task", model: str, given: Mapping[str, Any], objects: Any) -> Suited:
