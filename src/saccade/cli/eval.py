@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from saccade._system.notes import output
+from saccade._system.notes import output, say
 from saccade.cli.arguments import UsageError, one_line
 from saccade.cli.metrics import print_baselines, print_metrics
 from saccade.cli.requests import Device, Ensemble, open_request
@@ -43,7 +43,7 @@ def run(arguments: list[str]) -> int:
     print_baselines(options.split, evaluation.baselines)
     trained.save_results(options.split, evaluation, request)
     if hardest:
-        output("loss\tinput\ttarget\tanswer")
+        say("the largest losses: loss, input, target, answer")
     for loss, example, answer in hardest:
         output(
             "\t".join([f"{loss:.4f}", *map(one_line, (example.text, example.answer, next(iter(answer.lines()), "")))])
