@@ -70,8 +70,8 @@ def train(
     Args:
         task: its name, as `saccade list` has it.
         data: a built-in data set's name, the path of a folder or file, or Python objects. These are rows of (input,
-            answer), or a mapping of "train", "validation" and "test" to rows, as a data set of `datasets` is. Default:
-            the first built-in data set.
+            answer), mappings, a data frame of pandas or polars, an Arrow table, or a mapping of "train", "validation"
+            and "test" to such rows, as a data set of `datasets` is. Default: the first built-in data set.
         model: its name. Default: the task's first one.
         run: the folder, made if necessary, and continued if it is there. Default: runs/TASK-DATA-MODEL.
         loggers: Lightning's (`lightning.pytorch.loggers`), which receive the numbers of metrics.jsonl.

@@ -96,6 +96,11 @@ def test_what_cannot_be_guessed_is_refused_with_the_option(tmp_path, kind):
     assert "\n" not in str(error.value)
 
 
+def test_a_file_sorted_by_label_is_read_as_a_whole(tmp_path):
+    rows = [{"review": f"a film of {n} minutes", "stars": "5" if n < 1500 else "1"} for n in range(2000)]
+    assert opened(csv(tmp_path / "a.csv", rows))[0].guessed == {"text": "review", "label": "stars"}
+
+
 @every(
     ("columns", "message"),
     [
@@ -183,6 +188,7 @@ def test_a_hostile_frame_is_one_line(kind):
         (are_long, ["一部非常好的电影", "一部很无聊的电影"], ["a b c"] * 9),
         (are_few, [True, False] * 2, [1.5, 2.5, 1.5, 2.5]),
         (are_few, ["a", "b"] * 9 + [None], []),
+        (are_few, list(np.array([1, 2, 1, 2])), [[1], [2]] * 2),
         (are_texts, ["yes", None], [None, float("nan")]),
         (are_files, ["a.wav", "b/c.flac"], ["a", "b.c d e f g h"]),
         (are_questions, ["why?", "what is it?", "tell"], ["yes", "no?"]),

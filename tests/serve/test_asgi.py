@@ -1,3 +1,4 @@
+import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,6 +10,8 @@ from tasks.laws.checks import is_near
 
 pytest.importorskip("starlette", reason="starlette is not installed: pip install -e '.[serve]'")
 from starlette.testclient import TestClient
+
+from saccade.serve import asgi
 
 LINES = ["18 juin 2025", "3 March 1999", "", "mercredi 4 mai 2011"]
 
@@ -128,3 +131,19 @@ def test_a_note_outside_requests_is_still_written(client, capsys):
     ask(client, {"inputs": [" ".join(["18 juin 2025"] * 500)]})
     notes.say("outside")
     assert capsys.readouterr().err == "outside\n"
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_body_that_does_not_arrive_is_an_error_of_its_request(run, monkeypatch, gone):
+    monkeypatch.setattr(asgi, "_PATIENCE", 0)
+    sent = []
+
+    async def receive():
+        return {"type": "http.disconnect"} if gone else await asyncio.Event().wait()
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/predict", "headers": [], "query_string": b""}
+    asyncio.run(application(run)(scope, receive, send))
+    assert sent[0]["status"] == 400 and b"body: expected a whole body within 0 s, got a part" in sent[1]["body"]

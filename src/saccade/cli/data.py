@@ -34,9 +34,10 @@ class Arguments:
     """Number of examples, at most."""
 
     output: str | None = None
-    """Folder for inputs.txt, answers.txt and files, whose paths are printed. Default: standard output.
+    """Folder for inputs.txt, answers.txt and files. Default: standard output.
 
-    If the task reads files, inputs.txt has their paths, each with a tab and the question if there is one."""
+    The paths of all files are printed. If the task reads files, inputs.txt has their paths, each with a tab and the
+    question if there is one."""
 
     def __post_init__(self) -> None:
         if self.count < 1:
@@ -68,7 +69,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _written(folder: Path, listed: Sequence[Example], *, files: bool) -> list[Path]:
-    """Write all files without overwriting, and return their paths, the two lists of lines first."""
+    """Write all files without overwriting, and return their paths, lists first."""
     contents, lines = dict[Path, bytes](), list[str]()
     for number, example in enumerate(listed, 1):
         if example.file is None:

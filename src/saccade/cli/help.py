@@ -43,7 +43,7 @@ def show_help(
     table = {field.name: copy(field) for field in fields(kind)}
     for name, option in table.items():
         option.type = types[name]
-    groups = groups or {"options": list(table)}
+    groups = {title: names for title, names in groups.items() if names} or {"options": list(table)}
     texts = help_texts(kind.__mro__)
     first_words = [name for name, option in table.items() if positional(option)]
 

@@ -52,11 +52,12 @@ class Inputs:
     """Text, file or folder of files. Default: lines of standard input, or a file."""
 
     input: str | None = None
-    """File of inputs: a text or a path a line, or a table (.csv, .jsonl, .parquet) with the run's columns. - is
-    standard input."""
+    """File of inputs, a line each, or a table. - is standard input.
+
+    A table (.csv, .tsv, .jsonl, .parquet) has the columns of the run's inputs."""
 
     encoding: str | None = None
-    """Encoding of the inputs in a file that is not UTF-8, such as cp1252."""
+    """Encoding of the file of inputs, such as cp1252. Default: UTF-8."""
 
     names: bool = False
     """Write each input, a text or a path, and a tab before what it comes to."""

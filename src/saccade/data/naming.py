@@ -8,6 +8,8 @@ from itertools import islice
 from pathlib import PurePath
 from typing import Any
 
+import numpy as np
+
 from saccade.data.columns import Column, find_columns, is_empty
 from saccade.data.dataset import inventory, joined
 from saccade.data.splits import SPLIT, SplitNames
@@ -30,7 +32,7 @@ __all__ = [
     "reading",
 ]
 
-_SAMPLE, _FEWEST = 1000, 3  # most and fewest rows from which a column is guessed
+_SAMPLE, _FEWEST = 100_000, 3  # most and fewest rows from which a column is guessed: files are sorted by label
 _COMPARED: dict[str, Any] = {"budget": True}  # a run compares the contents of its data
 
 
@@ -283,8 +285,8 @@ def are_few(cells: Sequence[Any]) -> bool:
     (True, False)
     """
     filled = [cell for cell in cells if not is_empty(cell)]
-    kinds = all(isinstance(cell, str) or hasattr(cell, "__index__") for cell in filled)
-    return len(filled) > 0 and kinds and 2 <= len(set(filled)) <= len(filled) // 2
+    kinds = all(isinstance(cell, str | int | np.integer | np.bool_) for cell in filled)
+    return kinds and 2 <= len(set(filled)) <= len(filled) // 2
 
 
 def are_texts(cells: Sequence[Any]) -> bool:

@@ -43,8 +43,9 @@ class Options:
     """Probability that a training word is replaced by the unknown word."""
 
     prior: Literal["none", "tfidf"] = "none"
-    """Logits to add to those of the model: none, or those of logistic regression on TF-IDF, which is fitted before the
-    first step and stays as it is."""
+    """Logits to add: none, or those of logistic regression on TF-IDF (tfidf).
+
+    It is fitted before the first step and stays as it is."""
 
     def __post_init__(self) -> None:
         """Reject invalid options."""
@@ -164,9 +165,9 @@ class Classifier(nn.Module, ABC):
         return
 
     def start_from(self, coefficients: Coefficients) -> None:
-        """Add the logits of a logistic regression from now on, and start with these logits alone.
+        """Add the logits of a logistic regression.
 
-        The subclass has a linear layer `output`.
+        Those of the model, which has a linear layer `output`, become 0.
         """
         self.prior = WordPrior(coefficients, _PRIOR_DROPOUT)
         nn.init.zeros_(self.output.weight)

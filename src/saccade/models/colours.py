@@ -9,7 +9,7 @@ _LEVELS, _GREYS = 8, 64  # of a channel in colour, and of a grey image
 
 
 def colour_count(channels: int) -> int:
-    """Return the number of colours that are told apart.
+    """Return the number of different colours.
 
     >>> colour_count(1), colour_count(3)
     (64, 512)

@@ -86,9 +86,9 @@ class Options:
     Dot is the product of two MLPs, as in Chan et al. 2016, Eq. 9."""
 
     attend_to: Literal["all", "loud"] = "all"
-    """Steps to attend to: all, or loud ones, whose mean feature is at least that of the recording.
+    """Steps to attend to: all, or loud ones.
 
-    In a recording of one word nothing else keeps the attention off silence."""
+    The mean feature of a loud step is at least that of the recording. In a recording of one word nothing else keeps the attention off silence."""
 
     location_filters: int = 10
     """Convolution filters over the previous attention weights."""
@@ -385,7 +385,7 @@ class Las(Seq2Seq[Padded, State]):
 
 
 def _loud(source: Padded, step_frames: int) -> Tensor:
-    """Return the steps whose mean feature is at least that of the recording, `(batch, steps)`."""
+    """Return the steps with at least the mean feature, `(batch, steps)`."""
     length = source.values.shape[1]
     padding = (0, -length % step_frames)
     sound = torch.where(source.within, source.values.mean(-1), 0.0)

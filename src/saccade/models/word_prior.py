@@ -1,4 +1,4 @@
-"""Logistic regression on TF-IDF, whose logits a text classifier adds to its own."""
+"""Logistic regression on TF-IDF as a part of a text classifier."""
 
 from typing import NamedTuple
 
@@ -74,7 +74,7 @@ class WordPrior(nn.Module):
         return logits
 
     def contributions(self, tokens: Tensor) -> Tensor:
-        """Return the part of each word of a text `(length,)` in the logits, `(length, classes)`."""
+        """Return the part of each word `(length,)` in the logits, `(length, classes)`."""
         values = self.frequency[tokens]
         counts = (tokens[:, None] == tokens).sum(1)
         norm = (values**2 * counts).sum().sqrt().clamp(min=1e-12)

@@ -26,6 +26,7 @@ from saccade.serve.openapi import describe, page
 __all__ = ["serve"]
 
 _READERS = 2  # threads that decode bodies and files
+_PATIENCE = 60  # seconds for a body to arrive
 _STATUS = {NotJson: 400, TooLarge: 413, Stopped: 503}
 _PATHS = "POST /predict, GET /, GET /health or GET /openapi.json"
 
@@ -80,12 +81,13 @@ class _Service:
             raise Stopped(f"{self.open} requests wait already; ask again later")
         self.open += 1
         try:
-            body = await _body(request, self.limits.max_mb << 20)
+            async with asyncio.timeout(_PATIENCE):
+                body = await _body(request, self.limits.max_mb << 20)
             loop = asyncio.get_running_loop()
             posed = await loop.run_in_executor(self.readers, read_body, self.run, self.limits, body)
             answers = await self.batches.ask(posed.inputs, posed.options) if posed.inputs else []
-        except ClientDisconnect as error:
-            raise NotJson("body: expected a whole body, got a part") from error
+        except (ClientDisconnect, TimeoutError) as error:
+            raise NotJson(f"body: expected a whole body within {_PATIENCE} s, got a part") from error
         finally:
             self.open -= 1
         return _json({"answers": answers, **({"notes": posed.notes} if posed.notes else {})})

@@ -17,7 +17,7 @@ __all__ = ["describe", "page"]
 
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 _ERRORS = {
-    "400": "the body is no JSON",
+    "400": "the body is no JSON, or does not arrive in time",
     "413": "the body, a text or the list of inputs is too large",
     "422": "an option or an input has no meaning for the run",
     "503": "too many requests wait, or the server stops; Retry-After has the seconds",

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -36,9 +37,11 @@ def test_served_answers_are_those_of_predict(run, asked):
             assert is_near(response.json()["answers"], json.loads(json.dumps(plain)))
         described = client.get("/openapi.json").json()["paths"]["/predict"]["post"]
         schema = described["requestBody"]["content"]["application/json"]["schema"]
-        names = {name for options in TABLE[run.task.name].asked for name in options}
-        assert {"inputs"} <= {"inputs", *names} <= schema["properties"].keys()
-        assert run.task.name in client.get("/").text
+        options = {field.name: field.default for field in fields(run.task.requests["predict"])}
+        assert schema["properties"].keys() == {"inputs", *options}
+        assert all(schema["properties"][name]["default"] == default for name, default in options.items())
+        page = client.get("/").text
+        assert all(f"<td>{name}<td>" in page for name in options) and "://" not in page.replace("http://localhost", "")
 
 
 @each_task

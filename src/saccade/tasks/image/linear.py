@@ -147,10 +147,11 @@ def neighbours(images: Tensor, labels: Sequence[Any]) -> Neighbours:
         numbers[first][torch.cdist(features(own), features(known)).argmin(1)] == numbers[second]
         for features, own in ((small, asked), (small, asked.flip(3)), (colours, asked))
     )
-    shares = (float(each.float().mean()) for each in (right, mirrored, coloured))
-    return Neighbours(*shares, sides=_clearly(right, mirrored), coloured=_clearly(coloured, right))
+    as_is, turned, by_colours = (float(each.float().mean()) for each in (right, mirrored, coloured))
+    return Neighbours(as_is, turned, by_colours, _clearly(right, mirrored), _clearly(coloured, right))
 
 
 def _clearly(more: Tensor, less: Tensor) -> bool:
     won, lost = int((more & ~less).sum()), int((less & ~more).sum())
-    return won - lost > max(_SURE * (won + lost) ** 0.5, _LARGE * int(more.sum()))
+    least: float = max(_SURE * (won + lost) ** 0.5, _LARGE * int(more.sum()))
+    return won - lost > least

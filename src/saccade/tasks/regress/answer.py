@@ -161,8 +161,8 @@ class _Pictures:
             names = [self._point(index, target) for index in order.tolist()]
             which = f"the {len(order)} of {len(weights)}" if len(order) < len(weights) else "the"
             note = f"{which} known points that weigh most, {float(weights[order].sum()):.0%} in all"
-            if self.model.start is not None:
-                first = float(self.model.start(pad([numbers]).values.to(weights.device))[0, target])
+            if (start := getattr(self.model, "start", None)) is not None:
+                first = float(start(pad([numbers]).values.to(weights.device))[0, target])
                 note = f"{note}; their errors correct the start, {first:.4g}"
             return look.dots(
                 names, [Dots(label, weights[order].tolist())], path, label=label, title=title, note=note, bars=True,

@@ -123,7 +123,8 @@ class BytePairs:
 
     def spelled(self, number: int) -> bytes:
         """Return the bytes of a token, none of a special one."""
-        return bytes(_BYTES[letter] for letter in self._tokenizer.id_to_token(number)) if number >= SPECIAL else b""
+        letters = self._tokenizer.id_to_token(number) if number >= SPECIAL else None
+        return bytes(_BYTES[letter] for letter in letters or "")
 
     def pieces(self, text: str) -> list[str]:
         """Return the text of each token, without the first space."""
