@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from saccade._definitions.checks import in_ranges
 from saccade.errors import ArgumentError
@@ -124,6 +125,8 @@ class Bag(Classifier):
 
     def _rows(self, tokens: Tensor) -> Iterator[tuple[int, Tensor]]:
         """Yield each n from 2 on with hashes of the n-grams `(batch, length - n + 1)`."""
+        if torch.compiler.is_exporting():  # then every text has n-grams, those in padding too
+            tokens = F.pad(tokens, (0, self.options.ngrams - 1))
         hashes = tokens
         for n in range(2, min(self.options.ngrams, tokens.shape[1]) + 1):
             hashes = (hashes[:, :-1] * _FACTOR + tokens[:, n - 1 :]) % _MODULUS

@@ -114,7 +114,7 @@ _Answers = Callable[[Mapping[str, Tensor]], Sequence[Tensor]]
 def _traced(module: nn.Module, signature: Signature) -> tuple[torch.export.ExportedProgram, Mapping[str, Any]]:
     """The program of a module without Saccade's operators, and its dimensions of any size."""
     names = {name for axes in signature.varying.values() for name in axes.values()}
-    any_size = {name: torch.export.Dim(name) for name in names}
+    any_size = {name: torch.export.Dim(name, min=1) for name in names}
     sizes = {key: {dim: any_size[name] for dim, name in axes.items()} for key, axes in signature.varying.items()}
     program = torch.export.export(module, (), dict(signature.draw(*_TRACED)), dynamic_shapes=sizes)
     return program.run_decompositions(decompositions()), sizes

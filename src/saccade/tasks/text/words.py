@@ -69,7 +69,7 @@ class Words:
     @property
     def pattern(self) -> str:
         """Regular expression of a word, in any case. `re.findall` cuts a text in NFC by it."""
-        return _pattern().pattern
+        return _pattern(True).pattern
 
     def pieces(self, text: str) -> list[str]:
         """Return the words of a text, in their case."""
