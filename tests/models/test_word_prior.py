@@ -15,7 +15,9 @@ def coefficients():
     drawn = torch.Generator().manual_seed(3)
     frequency = torch.rand(SIZE, generator=drawn)
     frequency[:4] = 0
-    return Coefficients(frequency, torch.randn(SIZE, CLASSES, generator=drawn), torch.randn(CLASSES, generator=drawn))
+    return Coefficients(
+        frequency, torch.randn(SIZE, CLASSES, generator=drawn), torch.randn(CLASSES, generator=drawn), torch.tensor(0.7)
+    )
 
 
 def by_hand(ids, numbers):
@@ -49,6 +51,11 @@ def test_parts_of_words_add_up():
         torch.testing.assert_close(total, prior(TEXTS)[row], rtol=1e-5, atol=1e-5)
 
 
+def test_logits_of_a_model_are_bounded():
+    bounded = WordPrior(coefficients()).bounded(torch.tensor([-90.0, 0.0, 0.01, 90.0]))
+    torch.testing.assert_close(bounded, torch.tensor([-0.7, 0.0, 0.01, 0.7]), rtol=1e-3, atol=1e-6)
+
+
 def test_a_share_of_training_texts_has_no_prior():
     prior, many = WordPrior(coefficients(), 0.5), Padded(torch.full((400, 1), 5), torch.ones(400, dtype=torch.long))
     torch.manual_seed(1)
@@ -73,5 +80,7 @@ def test_shares_of_a_sum_count_the_prior():
     torch.nn.init.normal_(model.output.weight)
     ids = torch.tensor(texts()[0])
     logits = model(Padded(ids[None], torch.tensor([len(ids)])))[0] - model.prior.bias
+    own = model._sum(Padded(ids[None], torch.tensor([len(ids)])))[0]
+    logits = logits - model.prior.bounded(own) * (1 - (own - model.output.bias) / own)  # less what is no word's
     others = (logits.sum() - logits[1]) / (CLASSES - 1)
     torch.testing.assert_close(model.shares(ids, 1).sum(), logits[1] - others, rtol=1e-4, atol=1e-5)

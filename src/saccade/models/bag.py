@@ -91,6 +91,9 @@ class Bag(Classifier):
             nn.init.normal_(self.runs.weight, 0, 0.1)
 
     def forward(self, source: Padded) -> Tensor:
+        return self.with_prior(self._sum(source), source)
+
+    def _sum(self, source: Padded) -> Tensor:
         total = torch.where(source.within[..., None], self.words(source.values), 0.0).sum(1)
         count = source.lengths
         for n, rows in self._rows(source.values):
@@ -98,7 +101,8 @@ class Bag(Classifier):
             vectors = self.words.dropout(self.runs(rows))
             total = total + torch.where(inside[..., None], vectors, 0.0).sum(1)
             count = count + inside.sum(1)
-        return self.with_prior(self.output(total / self._scale(count)[:, None].to(total.dtype)), source)
+        logits: Tensor = self.output(total / self._scale(count)[:, None].to(total.dtype))
+        return logits
 
     def shares(self, tokens: Tensor, label: int) -> Tensor | None:
         """Return the share of each word in a logit less the mean of the other logits.
@@ -110,8 +114,13 @@ class Bag(Classifier):
             chosen = logits[:, label]
             return chosen - (logits.sum(-1) - chosen) / (logits.shape[-1] - 1)
 
+        gain: Tensor | float = 1.0
+        if self.prior is not None:
+            logits = self._sum(Padded(tokens[None], torch.tensor([len(tokens)], device=tokens.device)))
+            gain = (self.prior.bounded(logits) / logits).nan_to_num(1.0)  # of the bound, by class
+
         def differences(vectors: Tensor) -> Tensor:
-            return contrast(self.output(vectors) - self.output(torch.zeros_like(vectors)))
+            return contrast((self.output(vectors) - self.output(torch.zeros_like(vectors))) * gain)
 
         shares = differences(self.words.embedding(tokens))
         count = len(tokens)

@@ -17,11 +17,13 @@ class Coefficients(NamedTuple):
         frequency: inverse document frequency of each word, `(size,)`. A word of 0 is not read.
         weight: of each word and class, `(size, classes)`.
         bias: of each class, `(classes,)`.
+        bound: largest size of a logit that a model adds, a scalar.
     """
 
     frequency: Tensor
     weight: Tensor
     bias: Tensor
+    bound: Tensor
 
 
 class WordPrior(nn.Module):
@@ -43,7 +45,7 @@ class WordPrior(nn.Module):
 
     Example:
         >>> weight = torch.tensor([[0.0, 0.0], [0.0, 5.0]])
-        >>> prior = WordPrior(Coefficients(torch.tensor([0.0, 2.0]), weight, torch.zeros(2)))
+        >>> prior = WordPrior(Coefficients(torch.tensor([0.0, 2.0]), weight, torch.zeros(2), torch.ones(())))
         >>> prior(Padded(torch.tensor([[1, 1], [1, 0]]), torch.tensor([2, 1])))
         tensor([[0., 5.],
                 [0., 5.]])
@@ -52,6 +54,7 @@ class WordPrior(nn.Module):
     frequency: Tensor
     weight: Tensor
     bias: Tensor
+    bound: Tensor
 
     def __init__(self, coefficients: Coefficients, dropout: float = 0.0) -> None:
         super().__init__()
@@ -72,6 +75,13 @@ class WordPrior(nn.Module):
         if self.training and self.dropout:
             logits = logits * (torch.rand(batch, 1, device=logits.device) >= self.dropout)
         return logits
+
+    def bounded(self, logits: Tensor) -> Tensor:
+        r"""Return logits of the model within the bound.
+
+        .. math:: b \tanh(f / b)
+        """
+        return self.bound * torch.tanh(logits / self.bound)
 
     def contributions(self, tokens: Tensor) -> Tensor:
         """Return the part of each word `(length,)` in the logits, `(length, classes)`."""

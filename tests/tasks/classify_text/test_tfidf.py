@@ -75,7 +75,12 @@ def test_coefficients_predict_as_the_pipeline(labels, classes):
 
 @pytest.mark.parametrize(("ids", "labels"), [([[4, 5], [6]], [1, 1]), ([[3], [3, 3]], [0, 1])])
 def test_coefficients_without_signal_are_zero(ids, labels):
-    assert not any(bool(part.any()) for part in tfidf.coefficients(ids, labels, 9, 2))
+    assert not any(bool(part.any()) for part in tfidf.coefficients(ids, labels, 9, 2)[:3])
+
+
+def test_the_bound_grows_with_the_texts():
+    few, many = (tfidf.coefficients([[4], [5]] * count, [0, 1] * count, 9, 2).bound for count in (30, 600))
+    assert float(many) == pytest.approx(20 * float(few)) == pytest.approx(0.4)
 
 
 def test_a_class_without_texts_has_the_least_bias(monkeypatch):

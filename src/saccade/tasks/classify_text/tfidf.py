@@ -21,6 +21,7 @@ TEXTS = 20_000
 _STRENGTH = 10.0  # C, the weight of errors beside the squares of the coefficients
 _WORDS, _COEFFICIENTS = 50_000, 5_000_000  # at most
 _STEPS = 1000
+_TEXTS_A_LOGIT = 3000  # training texts by which the bound of a model's logits grows by 1
 _WORD = f"[{LONE}]|[^\\W{LONE}]{{2,}}"  # that of TfidfVectorizer, two characters or more, but an ideograph is a word
 
 
@@ -66,8 +67,8 @@ def fit(texts: Iterable[str], labels: Sequence[int], classes: int) -> Model:
 def coefficients(texts: Sequence[Sequence[int]], labels: Sequence[int], size: int, classes: int) -> Coefficients:
     """Learn from texts as ids of words.
 
-    A regression of two classes gives each of them half of its logit. If all texts have one class, or no word, all
-    numbers are 0.
+    A network trusts few texts too much, so the bound of its logits grows with their number. A regression of two
+    classes gives each of them half of its logit. If all texts have one class, or no word, all coefficients are 0.
 
     Args:
         texts: ids of words. Special ids, and rare words beyond a bound, are not read.
@@ -77,10 +78,9 @@ def coefficients(texts: Sequence[Sequence[int]], labels: Sequence[int], size: in
 
     Example:
         >>> learned = coefficients([[4, 5], [5, 6, 3]], [1, 0], 8, 2)
-        >>> learned.weight[3:7].sign()
+        >>> learned.weight[[3, 4, 6]].sign()
         tensor([[ 0.,  0.],
                 [-1.,  1.],
-                [ 0.,  0.],
                 [ 1., -1.]])
     """
     from scipy.sparse import csr_array
@@ -88,12 +88,13 @@ def coefficients(texts: Sequence[Sequence[int]], labels: Sequence[int], size: in
     from sklearn.linear_model import LogisticRegression
 
     frequency, weight, bias = torch.zeros(size), torch.zeros(size, classes), torch.zeros(classes)
+    bound = torch.tensor(max(1, len(texts)) / _TEXTS_A_LOGIT)
     read = range(SPECIAL, min(size, SPECIAL + _most_words(classes)))
     words = np.fromiter(chain.from_iterable(texts), np.int64)
     rows = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
     inside = (words >= read.start) & (words < read.stop)
     if len(set(labels)) < 2 or not inside.any():
-        return Coefficients(frequency, weight, bias)
+        return Coefficients(frequency, weight, bias, bound)
     ones = np.ones(inside.sum())
     counts = csr_array((ones, (rows[inside], words[inside] - SPECIAL)), shape=(len(texts), len(read)))
     scaling = TfidfTransformer()
@@ -104,7 +105,7 @@ def coefficients(texts: Sequence[Sequence[int]], labels: Sequence[int], size: in
     frequency[read.start : read.stop] = _float(scaling.idf_)
     weight[read.start : read.stop, regression.classes_] = slopes.mT
     bias.fill_(float(biases.min()))[regression.classes_] = biases  # a class without texts is not likelier than another
-    return Coefficients(frequency, weight, bias)
+    return Coefficients(frequency, weight, bias, bound)
 
 
 def _most_words(classes: int) -> int:
