@@ -10,6 +10,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from saccade._definitions.argument_hints import suggest
 from saccade.errors import ArgumentError
 from saccade.train.schedules import FALLING, SCHEDULES
 
@@ -286,3 +287,17 @@ def identity(options: Options) -> dict[str, Any]:
     ['seed']
     """
     return {f.name: getattr(options, f.name) for f in fields(options) if not f.metadata.get("budget")}
+
+
+def check_named(values: Mapping[str, Any], kind: Any, where: str) -> None:
+    """Reject values of options that a dataclass does not have, or of other types.
+
+    >>> check_named({"learning_rte": 0.1}, Options, "a run")
+    Traceback (most recent call last):
+        ...
+    saccade.errors.ArgumentError: learning_rte: a run has no such option; did you mean learning_rate?
+    """
+    names = [field.name for field in fields(kind)]
+    if unknown := next((name for name in values if name not in names), ""):
+        raise ArgumentError(f"{unknown}: {where} has no such option; {suggest(unknown, names)}")
+    check_types(kind, values)
