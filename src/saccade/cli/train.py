@@ -55,7 +55,7 @@ def _train(kind: Kind, command: "Command", began: float) -> int:
     if outcome.results is None:
         return _interrupted(outcome)
     if not outcome.fresh:
-        way_on = _way_on(outcome.results["final"], outcome.run.config["options"])
+        way_on = _way_on(outcome.results["final"], outcome.run.config)
         say(f"{outcome.run.folder} is at its end, step {outcome.step}, already; {way_on}")
     for split, name in (("test", "metrics"), ("validation", "validation")):
         print_metrics(split, outcome.results[name], {}, explain=split == "test")
@@ -87,13 +87,15 @@ def _interrupted(outcome: Outcome) -> int:
     return INTERRUPTED
 
 
-def _way_on(final: Mapping[str, Any], options: Mapping[str, Any]) -> str:
+def _way_on(final: Mapping[str, Any], config: Mapping[str, Any]) -> str:
     """Hint for a finished run."""
     if final["stopped_early"]:
         return f"no validation was better than that of step {final['best_step']}; a larger --patience goes on"
     way_on = "a larger --max-steps or --max-minutes goes on"
-    if options["schedule"] in FALLING:
-        way_on += f" (from step {options['schedule_steps']} on at the last learning rate of its schedule)"
+    if config["options"]["schedule"] in FALLING:
+        by_clock = "warmup" in config.get("plan", {}).get("clock", {})
+        start = "" if by_clock else f"from step {config['options']['schedule_steps']} on "
+        way_on += f" ({start}at the last learning rate of its schedule)"
     return way_on
 
 

@@ -33,7 +33,8 @@ from saccade.train.checkpoint import Checkpoint, list_steps, load, newest, prune
 from saccade.train.launch import launch
 from saccade.train.options import Options, before, identity, origin, paths
 from saccade.train.pace import Mark
-from saccade.train.plan import Plan, Speed, crowd, fitted, measure_speed, opening, plan_for, sentence, start
+from saccade.train.plan import Plan, Speed, closing_seconds, crowd, fitted, measure_speed, opening, plan_for, sentence
+from saccade.train.plan import start as start_clock
 from saccade.train.progress import waiting
 from saccade.train.randomness import seeded
 from saccade.train.ranks import Ranks, current, joined
@@ -50,8 +51,6 @@ from saccade.train.results import (
 from saccade.train.run import Run, RunError, beside, folder_of
 from saccade.train.task import Evaluation, Kind, Suited, Task, kind_of, options_class, values
 from saccade.train.weights import load_into
-
-_CLOSING = 2.0  # seconds of pictures, files and the exit of the process
 
 
 @dataclass(frozen=True)
@@ -157,7 +156,7 @@ def _follow(kind: Kind, device: torch.device, ranks: Ranks) -> Outcome:
     training = Training(run, task, options, device, ranks, _new_model(task, options))
     if step:
         _restore(training, load(run.checkpoints, step))
-    start(training.state, run.config.get("plan", {}), options)
+    start_clock(training.state, run.config.get("plan", {}), options)
     training.model.to(device)
     advance(training)
     return Outcome(run, training.state.step, None, fresh=True, follows=True)
@@ -302,8 +301,8 @@ def _train(training: Training, accepted: Callable[[], None] | None) -> Outcome:
             say(f"{before} threads until now, {now} from here on: the last digits of results may differ")
     else:
         training.state = TrainState(seconds=seconds.get("before", 0.0), reserve=seconds.get("final", 0.0))
-    state, training.ticks = training.state, start(training.state, plan, options)
-    training.closing = _CLOSING + (0.0 if training.baselines else seconds.get("baselines", 0.0))
+    state, training.ticks = training.state, start_clock(training.state, plan, options)
+    training.closing = closing_seconds() + (0.0 if training.baselines else seconds.get("baselines", 0.0))
     training.model.to(training.device)
     run.rewind_log(state.step, state.logged)
     if state.ended(options):

@@ -15,7 +15,9 @@ BETWEEN = 0.16
 FOR_FINAL = 0.5
 """Share of a budget: the final evaluation cuts training short by no more."""
 
-_MARKS = 24  # of the clock in a run, in time and in shares of training
+MARKS = 24
+"""Looks at the clock in a run, in time and in shares of training. A plan has no fewer steps before the first look."""
+
 _SHORTEST = 96  # stretches of this share of the budget between the last marks
 _EPSILON = 1e-9  # 500 steps of 4,400 are no less than their share
 
@@ -98,8 +100,8 @@ class Watch:
     def is_due(self, share: float, seconds: float) -> bool:
         """Whether it is time for a look at the clock: a few dozen times a run, more often towards its end."""
         left = self.budget - self.final - seconds
-        apart = max(self.budget / _SHORTEST, min(self.budget / _MARKS, left / 2))
-        return share - self.share >= 1 / _MARKS or seconds - self.seconds >= apart
+        apart = max(self.budget / _SHORTEST, min(self.budget / MARKS, left / 2))
+        return share - self.share >= 1 / MARKS or seconds - self.seconds >= apart
 
     def look(self, step: int, share: float, seconds: float, training: float) -> None:
         """Measure the time of a step. The machine may have got slower or faster.

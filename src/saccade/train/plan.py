@@ -4,6 +4,7 @@ A run is planned once, before its first step. The plan and the options that it c
 the clock decides: see `saccade.train.pace`.
 """
 
+import os
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,8 +13,9 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 from torch import nn
 
+from saccade._system.environment import busy_cores
 from saccade.train.options import Options
-from saccade.train.pace import BETWEEN, Mark
+from saccade.train.pace import BETWEEN, MARKS, Mark
 from saccade.train.progress import clock
 from saccade.train.results import Sizes, TrainState, final_seconds, measure, sizes, validation_loss
 from saccade.train.schedules import FALLING
@@ -25,6 +27,7 @@ _FOR_VALIDATIONS = 0.12  # share of the budget that they may take
 _FEW = 0.2  # share of a recipe's steps, below which a smaller model is the better choice (docs/results.md, `pairs`)
 _FEWEST = 20  # smallest number of examples of a useful validation
 _SHARE, _MOST = 0.01, 15.0  # of the budget, and seconds at most, for each of the two timings
+_CLOSING = 2.0  # seconds after the final evaluation, on a quiet machine
 _QUIET = 0.9  # share of the processor: a smaller one is reported
 _OPENING = 0.05  # share of the budget: a slower opening is reported
 _FACTOR, _BATCH = 8, 64  # how many times as many examples are measured each time; and a certain batch
@@ -89,7 +92,7 @@ def make_plan(
     else:
         six = (rest - _VALIDATIONS * validation) / speed.step
         steps = max(2, int(rest / often if "validation_steps" in given else six))
-        chosen = {} if has_horizon else _scaled(options, given, steps, recipe_steps)
+        chosen = {} if has_horizon else _scaled(options, given, max(steps, MARKS), recipe_steps)
     between = {
         "validation_steps": min(BETWEEN, options.validation_steps / recipe_steps) if whole and falls else BETWEEN,
         "checkpoint_steps": min(BETWEEN, options.checkpoint_steps / recipe_steps, 1 / (5 * options.average)),
@@ -100,14 +103,13 @@ def make_plan(
     seconds = {"before": before, "step": speed.step, "validation": validation, "final": final, "all": taken}
     kept = {name: value for name, value in chosen.items() if name not in given}
     rounded = {name: float(f"{value:.5g}") for name, value in seconds.items()}
-    parts = {} if has_horizon else {"warmup": 0.0 if "warmup_steps" in given else _warmup(options, kept) / steps}
+    parts = (
+        {}
+        if has_horizon
+        else {"warmup": 0.0 if "warmup_steps" in given else options.warmup_steps / (steps if whole else recipe_steps)}
+    )
     parts |= {name: part for name, part in between.items() if name not in given}
     return Plan(options.max_minutes, steps, recipe_steps, whole, rounded, kept, parts)
-
-
-def _warmup(options: Options, chosen: Mapping[str, Any]) -> int:
-    steps: int = chosen.get("warmup_steps", options.warmup_steps)
-    return steps
 
 
 def _examples(budget: float, speed: Speed, options: Options, given: Collection[str]) -> int:
@@ -171,7 +173,8 @@ def start(state: TrainState, plan: Mapping[str, Any], options: Options) -> bool:
     state.clock, chosen = {}, plan.get("options", {})
     if "clock" not in plan:
         return False
-    state.marks = state.marks or [Mark(0, 0.0, 1 / plan["steps"])]
+    steps = plan["steps"] if plan.get("whole") else max(plan["steps"], MARKS)  # the timings may have been too slow
+    state.marks = state.marks or [Mark(0, 0.0, 1 / steps)]
     goes_on = options.max_minutes is not None and options.max_steps in (None, chosen.get("max_steps"))
     for name, part in plan["clock"].items():
         if name == "warmup" or (goes_on and getattr(options, name) == chosen.get(name)):
@@ -222,6 +225,20 @@ def opening(minutes: float, seconds: Mapping[str, float]) -> str:
     return f"before the first step {clock(total)} of {_of_minutes(minutes)} are over: {parts}"
 
 
+def expected_share(busy: float, threads: int, cores: int) -> float:
+    """Return the share of its speed on a quiet machine that a process has beside others.
+
+    >>> expected_share(3.0, threads=1, cores=2)
+    0.5
+    """
+    return min(1.0, cores / (min(threads, cores) + busy))
+
+
+def closing_seconds() -> float:
+    """Return the seconds that pictures, files and the exit of the process will take under the present load."""
+    return _CLOSING / expected_share(busy_cores(), torch.get_num_threads(), os.cpu_count() or 1)
+
+
 def crowd(busy: float, threads: int, cores: int) -> str:
     """Return a line about other processes, "" if they take little of the time of this one.
 
@@ -230,7 +247,7 @@ def crowd(busy: float, threads: int, cores: int) -> str:
     >>> crowd(0.9, threads=1, cores=2)
     ''
     """
-    share, count = min(1.0, cores / (min(threads, cores) + busy)), max(1, round(busy))
+    share, count = expected_share(busy, threads, cores), max(1, round(busy))
     if share > _QUIET:
         return ""
     processes = f"{count} other process{'es run' if count > 1 else ' runs'}"
