@@ -225,6 +225,27 @@ def test_options_without_a_meaning_are_refused(given, message):
         runs.options(load_task("classify-text"), "file", None, given)
 
 
+def test_guessed_columns_are_options_of_the_job(capsys):
+    kind = load_task("classify-text")
+    job = kind.prepare(runs.options(kind, "objects", None, {}), FRAME)
+    assert (job.settings.text_column, job.settings.label_column) == ("review", "stars")
+    assert "reading text from column review, label from column stars; " in capsys.readouterr().err
+    assert list(job.lines([{"review": "a film"}])) == list(job.lines([{"text": "a film", "x": 1}])) == ["a film"]
+
+
+@pytest.mark.slow
+def test_a_run_keeps_the_columns_that_were_guessed(tmp_path, capsys):
+    path, more = csv(tmp_path / "a.csv", ROWS), {"model": "sum", "device": "cpu"}
+    run = runs.train("classify-text", data=str(path), run=tmp_path / "run", max_steps=2, **more)
+    options = json.loads((tmp_path / "run/config.json").read_text())["options"]
+    assert (options["text_column"], options["label_column"]) == ("review", "stars")
+    capsys.readouterr()
+    assert len(run.predict(path)) == len(run.predict(FRAME)) == len(ROWS)
+    assert run.evaluate("test").examples == 3
+    assert runs.train("classify-text", data=str(path), run=tmp_path / "run", max_steps=3, **more).results["steps"] == 3
+    assert "choose others" not in capsys.readouterr().err
+
+
 def test_options_are_added_once():
     kind = load_task("classify-text")
     assert data_options(kind.Options, kind.columns) is kind.Options
