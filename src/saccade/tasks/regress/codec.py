@@ -212,6 +212,7 @@ class Columns:
 
         names = ("features", "targets", "mean", "std", "answers_mean", "answers_std")
         about = {name: getattr(self, name) for name in names}
+        about["encoding"] = None if self.encoding is None else self.encoding.to_json()
         if self.features:
             sizes = {"numbers": {0: "batch"}}
         else:
