@@ -174,7 +174,7 @@ class Classifier(nn.Module, ABC):
         nn.init.zeros_(self.output.bias)
 
     def with_prior(self, logits: Tensor, source: Padded) -> Tensor:
-        """Return the logits of the model, within a bound, plus those of the regression, if there is one."""
+        """Return bounded logits of the model plus those of the regression, if any."""
         return logits if self.prior is None else self.prior.bounded(logits) + self.prior(source)
 
     def pooled(self, records: Sequence[tuple[str, AuxOutput]], source: Padded) -> Tensor | None:
