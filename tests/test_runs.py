@@ -325,7 +325,7 @@ def test_a_run_of_objects_is_measured_with_them_alone(tmp_path):
 def test_other_objects_are_refused_or_measured_with_a_note(tmp_path, capsys):
     translator(tmp_path / "a", PAIRS)
     before = weights(tmp_path / "a")
-    with pytest.raises(RunError, match="this run was made with --data train 54, .*, not train 54, "):
+    with pytest.raises(RunError, match="this run was made with --data train 42, .*, not train 42, "):
         translator(tmp_path / "a", [*PAIRS[:-1], ("satz 59", "another line")], max_steps=3)
     assert all(torch.equal(tensor, before[name]) for name, tensor in weights(tmp_path / "a").items())
     capsys.readouterr()

@@ -95,7 +95,7 @@ def train(
     named_options = {**({} if run is None else {"run": str(run)}), **more}
     model = _checked(kind, usual_model if model is None else model, named_options)
     with undisturbed():
-        threads = torch.get_num_threads()
+        threads, folder = torch.get_num_threads(), None
         try:
             if named_options.get("folds"):
                 folds = cross_validate(kind, model, name, named_options, objects, loggers=loggers)
@@ -104,14 +104,13 @@ def train(
                 suited = suit(kind, model, name, named_options, objects)
                 settings = resolve(kind, model, name, named_options, suited)
                 outcome = fit(kind, settings, suited.data, suited, named_options, loggers=loggers, began=began)
-                folder = outcome.run.folder
         finally:
             torch.set_num_threads(threads)  # those of the caller
     if outcome.follows:
         raise SystemExit(0)
     if outcome.results is None:
         raise KeyboardInterrupt
-    return load(folder, device=settings.device, data=objects)
+    return load(folder or outcome.run.folder, device=settings.device, data=objects)
 
 
 def _source(kind: Kind, data: Any) -> tuple[str, Any]:
