@@ -88,7 +88,8 @@ class Options:
     attend_to: Literal["all", "loud"] = "all"
     """Steps to attend to: all, or loud ones.
 
-    The mean feature of a loud step is at least that of the recording. In a recording of one word nothing else keeps the attention off silence."""
+    The mean feature of a loud step is at least that of the recording. In a recording of one word nothing else keeps the
+    attention off silence."""
 
     location_filters: int = 10
     """Convolution filters over the previous attention weights."""
