@@ -190,7 +190,7 @@ def test_what_cannot_be_read_has_no_text_and_no_picture(tmp_path):
 def test_a_picture_is_called_as_its_file(trained, utterances, tmp_path):
     for name, stem in (("clips/Guten Tag.flac", "Guten-Tag"), ("-", "speech"), ("...", "text")):
         [answer] = ask(trained, [replace(utterances[0], name=name)], "pictures")
-        names = [path.name for path in answer.draw(tmp_path)]
+        names = [path.name for path in replace(answer, ctc=answer.outputs[0].weights[:1]).draw(tmp_path)]
         assert names == [f"{stem}{kind}.{form}" for kind in ("", "-ctc") for form in ("png", "svg")]
 
 

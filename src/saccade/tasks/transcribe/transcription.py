@@ -80,7 +80,7 @@ class Transcription(Written):
         start, seconds = (size * self.times.frame for size in (self.utterance.start, self.utterance.size))
 
         def drawn(weights: Tensor, step: float, suffix: str, remark: str, scale: str = "share") -> list[Path]:
-            title, path = f"{best.text or 'nothing said'} ({remark})", folder / file_name(f"{name}{suffix}")
+            title, path = f"{best.text or 'nothing said'} ({remark})", folder / f"{file_name(name)}{suffix}"
             tokens, times = best.tokens[: len(weights)], (seconds, step)
             return look.spectrogram(
                 weights, frames, tokens, times, path, title=title, scale=scale, start=start, json=json

@@ -261,6 +261,7 @@ def test_all_forms_of_a_manifest_say_the_same(folder):
     found = [{"path": f"clips/{n}.wav", "text": f"good, morning {n}", "speaker": "ann"} for n in range(9)]
     forms = {
         "a.csv": "Text,age, PATH ,client_id\n" + "".join(f'"{r["text"]}",3,{r["path"]},ann\n' for r in found),
+        "files.csv": "file,text,speaker\n" + "".join(f'{r["path"]},"{r["text"]}",ann\n' for r in found),
         "a.tsv": "path\tsentence\tspeaker\n" + "".join("\t".join(row.values()) + "\n" for row in found),
         "a.jsonl": "".join(f"{json.dumps(row)}\n\n" for row in found),
         "b.json": json.dumps(found),
