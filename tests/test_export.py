@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-import sys
 
 import pytest
 import torch
@@ -12,7 +11,7 @@ from laws.case import Case
 from laws.table import BIASES, MASKS, NORMALIZERS, READS, SCORES
 from saccade import attend, export, masks, scores
 from saccade.backends.blockwise.function import backward_op
-from tiny import environment
+from tiny import environment, python
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")  # torch's own
 QUERIES, KEYS = (torch.export.Dim(name, min=2, max=4096) for name in ("queries", "keys"))
@@ -88,7 +87,7 @@ def test_a_decomposed_program_runs_without_saccade(tmp_path):
     torch.export.save(program, tmp_path / "additive.pt2")
     inputs = drawn(23, 31)
     torch.save((inputs, Additive()(*inputs).detach()), tmp_path / "expected.pt")
-    command = [sys.executable, "-W", "ignore", "-c", WITHOUT, tmp_path / "additive.pt2", tmp_path / "expected.pt"]
+    command = [*python("-W", "ignore", "-c", WITHOUT), tmp_path / "additive.pt2", tmp_path / "expected.pt"]
     process = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True)
     assert float(process.stdout) <= 1e-6
 

@@ -468,7 +468,7 @@ def test_random_numbers_of_the_caller_are_those_without_a_training(known, tmp_pa
 
 def test_a_process_that_trains_beside_the_first_ends_without_an_error(known, tmp_path, monkeypatch):
     beside, loggers = Outcome(Folder(tmp_path, {}), 3, None, fresh=True, follows=True), [object()]
-    monkeypatch.setattr(runs, "fit", lambda *given, **named: beside if named == {"loggers": loggers} else None)
+    monkeypatch.setattr(runs, "fit", lambda *given, **named: beside if named["loggers"] is loggers else None)
     with pytest.raises(SystemExit) as ended:
         runs.train("line", run=tmp_path / "a", max_steps=3, device="cpu", loggers=loggers)
     assert ended.value.code == 0

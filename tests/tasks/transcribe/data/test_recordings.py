@@ -285,7 +285,7 @@ def test_all_forms_of_a_manifest_say_the_same(folder):
         (
             "a.csv",
             "file,path_of,words\nc.wav,x\n",
-            "row 1 of {}: expected a header that names audio and text",
+            "row 1 of {}: expected a header that names text",
         ),
         ("a.csv", "path,text\n ,b\n", 'row 2 of {}, column "path": expected a recording, got an empty cell'),
         (
