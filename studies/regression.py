@@ -104,7 +104,7 @@ def estimate(way: str, count: int, seed: int, folder: Path, steps: int) -> dict[
     # An ordinary run, tested on the curve itself.
     splits = {"train": (x, y), "validation": drawn(_VALIDATED, seed + 1_000_000), "test": (_GRID, _curve(_GRID))}
     options: dict[str, Any] = {"max_steps": steps, "warmup_steps": min(100, steps), "patience": None, "threads": 1}
-    options |= {"checkpoint_steps": steps, "validation_steps": steps, "weight_decay": 0.0}
+    options |= {"checkpoint_steps": steps, "validation_steps": steps, "weight_decay": 0.0, "start": "none"}
     run = runs.train(
         "regress",
         data={name: list(zip(*(numbers.tolist() for numbers in split), strict=True)) for name, split in splits.items()},

@@ -20,6 +20,7 @@ LAYERS = [
     {"backends"},
     {"_dispatch"},
     {"attention"},
+    {"export"},
     {"memory"},
     {"nn"},
     {"__init__"},  # the public names
@@ -31,6 +32,7 @@ LAYERS = [
     {"data"},
     {"tasks"},
     {"runs"},
+    {"serve"},
     {"cli"},
     {"__main__"},
 ]

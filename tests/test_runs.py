@@ -325,7 +325,7 @@ def test_a_run_of_objects_is_measured_with_them_alone(tmp_path):
 def test_other_objects_are_refused_or_measured_with_a_note(tmp_path, capsys):
     translator(tmp_path / "a", PAIRS)
     before = weights(tmp_path / "a")
-    with pytest.raises(RunError, match="this run was made with --data train 54, .*, not train 54, "):
+    with pytest.raises(RunError, match="this run was made with --data train 42, .*, not train 42, "):
         translator(tmp_path / "a", [*PAIRS[:-1], ("satz 59", "another line")], max_steps=3)
     assert all(torch.equal(tensor, before[name]) for name, tensor in weights(tmp_path / "a").items())
     capsys.readouterr()
@@ -468,7 +468,7 @@ def test_random_numbers_of_the_caller_are_those_without_a_training(known, tmp_pa
 
 def test_a_process_that_trains_beside_the_first_ends_without_an_error(known, tmp_path, monkeypatch):
     beside, loggers = Outcome(Folder(tmp_path, {}), 3, None, fresh=True, follows=True), [object()]
-    monkeypatch.setattr(runs, "fit", lambda *given, **named: beside if named == {"loggers": loggers} else None)
+    monkeypatch.setattr(runs, "fit", lambda *given, **named: beside if named["loggers"] is loggers else None)
     with pytest.raises(SystemExit) as ended:
         runs.train("line", run=tmp_path / "a", max_steps=3, device="cpu", loggers=loggers)
     assert ended.value.code == 0

@@ -137,6 +137,15 @@ def trials(names, metric, digits):
     return rows
 
 
+def single_words(file):
+    def cell(row, name, form="{}"):
+        return "" if row[name] is None else form.format(row[name])
+
+    for row in file["rows"]:
+        shares = (cell(row, name, "{:.4f}") for name in ("held_out", "larger", "on_sound"))
+        yield str(row["speakers"]), row["method"], cell(row, "seed"), *shares, cell(row, "cpu_seconds")
+
+
 def word_order(file):
     for row in file["rows"]:
         shares = [share for share in row["shares"] if share is not None]
@@ -173,6 +182,7 @@ TABLES = [
     ("transcribe", "benchmarks/training-steps-transcribe", "model | s of audio/s", training_steps),
     ("results", "small-corpora/trials", "pairs | model | setting", CORPORA),
     ("results", "small-speech/trials", "corpus | setting | seed", SPEECH),
+    ("results", "small-speech/words", "speakers | method | seed", single_words),
     ("results", "multi30k-de-en/word-order", "model | seed | by | pairs crossed", word_order),
     ("results", "caption/flickr-differences", "less | BLEU-4", differences),
 ]

@@ -95,8 +95,8 @@ MUTANTS = [
     ),
     Mutant(
         "train/averaging.py",
-        "multiples = sorted(step for step in steps if step < end and step % every == 0)",
-        "multiples = sorted(step for step in steps if step < end)",
+        "due = sorted(step for step in steps if step < end and is_due(step))",
+        "due = sorted(step for step in steps if step < end)",
     ),
     Mutant(
         "train/randomness.py",

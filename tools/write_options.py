@@ -30,7 +30,7 @@ from typing import Any, Literal, Protocol, TypedDict, Unpack, overload
 
 from saccade.runs import Run
 '''
-VERBS = ("eval", "predict", "look", "data", "bench", "list", "env")
+VERBS = ("eval", "predict", "look", "serve", "data", "bench", "list", "env")
 TYPED = {"model", "data", "run"}  # options of `train` with a type of their own
 
 

@@ -11,6 +11,7 @@ class Options(TypedDict, total=False):
     data: Any
     run: str | Path
     resume: bool
+    folds: int | None
     seed: int
     max_steps: int | None
     max_minutes: float | None
@@ -43,12 +44,17 @@ class Translate(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
+    held_out: float | None
+    fold: str | None
     source: str | None
     target: str | None
     tokenizer: str
     vocabulary_size: int
     max_length: int
     batch_tokens: int
+    encoding: str | None
+    source_column: str | None
+    target_column: str | None
     read: Literal["soft", "reinforce", "straight-through"]
     baseline: Literal["learned", "leave-one-out", "moving-average"]
     samples: int
@@ -87,6 +93,8 @@ class ClassifyText(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
+    held_out: float | None
+    fold: str | None
     vocabulary_size: int
     max_length: int
     batch_tokens: int
@@ -95,11 +103,15 @@ class ClassifyText(Options, total=False):
     freeze_vectors: bool
     strip_markup: bool
     label_smoothing: float
+    encoding: str | None
+    text_column: str | None
+    label_column: str | None
     score: Literal["additive", "dot", "scaled_dot", "general", "cosine", "gaussian"]
     queries: int
     embedding_dim: int | None
     dropout: float
     word_dropout: float
+    prior: Literal["none", "tfidf"]
     hidden_dim: int | None
     experts: int
     top_k: int
@@ -127,11 +139,15 @@ class Transcribe(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
+    held_out: float | None
+    fold: str | None
     rate: int | None
     language: str | None
     mels: int
     window_ms: int
     hop_ms: int
+    normalization: Literal["bands", "recording"]
+    trim_db: float
     tokenizer: Literal["words", "characters", "bpe"]
     vocabulary_size: int
     max_seconds: float
@@ -139,12 +155,16 @@ class Transcribe(Options, total=False):
     batch_tokens: int
     stretch: float
     ctc_rescoring: float
+    encoding: str | None
+    audio_column: str | None
+    text_column: str | None
     hidden_dim: int
     embedding_dim: int
     layers: int
     pyramid: int
     speller_layers: int
     attention: Literal["location", "content", "dot"]
+    attend_to: Literal["all", "loud"]
     location_filters: int
     location_width: int
     dropout: float
@@ -160,16 +180,22 @@ class ClassifyImage(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
+    held_out: float | None
+    fold: str | None
     size: int | None
     batch_size: int
     flip: bool
     shift: int
     label_smoothing: float
+    encoding: str | None
+    image_column: str | None
+    label_column: str | None
     widths: str
     blocks: int
     stem_stride: int
     stem: Literal["patch", "double"]
     dropout: float
+    colours: bool
     attention_dim: int
     heads: int
     attention_gain: float
@@ -180,6 +206,8 @@ class Glimpse(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
+    held_out: float | None
+    fold: str | None
     digits: str | None
     canvas: int
     shortest: int
@@ -192,6 +220,9 @@ class Glimpse(Options, total=False):
     shift: int
     rollouts: int
     label_smoothing: float
+    encoding: str | None
+    image_column: str | None
+    label_column: str | None
     glimpses: int
     patch: int
     scales: int
@@ -227,6 +258,8 @@ class Caption(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
+    held_out: float | None
+    fold: str | None
     size: int | None
     features: str | None
     least: int
@@ -238,6 +271,9 @@ class Caption(Options, total=False):
     batch_size: int
     shift: int
     flip: bool
+    encoding: str | None
+    image_column: str | None
+    caption_column: str | None
     read: Literal["soft", "reinforce", "straight-through"]
     baseline: Literal["learned", "leave-one-out", "moving-average"]
     samples: int
@@ -277,6 +313,8 @@ class Answer(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
+    held_out: float | None
+    fold: str | None
     size: int | None
     features: str | None
     least: int
@@ -291,6 +329,10 @@ class Answer(Options, total=False):
     generate: bool
     beam_size: int
     label_smoothing: float
+    encoding: str | None
+    image_column: str | None
+    question_column: str | None
+    answer_column: str | None
     widths: str
     blocks: int
     stem_stride: int
@@ -315,9 +357,14 @@ class Memorize(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
+    held_out: float | None
+    fold: str | None
     batch_size: int
     sentences: bool
     longest: int | None
+    encoding: str | None
+    input_column: str | None
+    output_column: str | None
     hidden_dim: int
     embedding_dim: int
     cells: int
@@ -353,11 +400,15 @@ class Regress(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
+    held_out: float | None
+    fold: str | None
     target: str | None
     features: str | None
     sets: bool
     batch_size: int
     loss: Literal["squared", "absolute"]
+    start: Literal["none", "linear", "stacked"]
+    encoding: str | None
     kernel: Literal["gaussian", "epanechnikov", "triangular"]
     bandwidth: float | None
     metric: Literal["scalar", "diagonal"]
@@ -375,12 +426,18 @@ class TagWords(Options, total=False):
     train_split: str | None
     validation_split: str | None
     test_split: str | None
+    held_out: float | None
+    fold: str | None
     vocabulary_size: int
     max_length: int
     batch_tokens: int
+    encoding: str | None
+    words_column: str | None
+    tags_column: str | None
     embedding_dim: int | None
     dropout: float
     word_dropout: float
+    prior: Literal["none", "tfidf"]
     experts: int
     top_k: int
     experts_every: int

@@ -10,31 +10,35 @@ the process's own state take turns: pictures (matplotlib's settings) with pictur
 (torch's generators) with each other. So a `load` waits for a training in another thread.
 """
 
-import base64
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import torch
 from torch import nn
 
-from saccade._definitions.argument_hints import choose, suggest
+from saccade._definitions.argument_hints import choose
 from saccade._system.environment import choose_device
 from saccade._system.files import check_folder, write, write_json
 from saccade._system.notes import say
-from saccade.data.objects import OBJECTS
+from saccade.data.objects import OBJECTS, kept
 from saccade.errors import ArgumentError
 from saccade.tasks import TASKS, load_task
 from saccade.tasks.ensembles import check_drawn
+from saccade.tasks.export import check_path, export, signature_of
 from saccade.tasks.inputs import Inputs, input_lines
+from saccade.tasks.looking import Pictures
 from saccade.tasks.request import changes, results_name
 from saccade.tasks.stream import stream
 from saccade.tasks.task import Hard, Job
+from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.train.card import confusion_matrix
 from saccade.train.fit import train as fit
-from saccade.train.options import Options, check_types
+from saccade.train.folds import cross_validate, stored_folds
+from saccade.train.options import Options, check_named
 from saccade.train.randomness import undisturbed
 from saccade.train.recipes import data_of, resolve, suit, usual
 from saccade.train.results import baselines, measure, split_results
@@ -66,15 +70,16 @@ def train(
     Args:
         task: its name, as `saccade list` has it.
         data: a built-in data set's name, the path of a folder or file, or Python objects. These are rows of (input,
-            answer), or a mapping of "train", "validation" and "test" to rows, as a data set of `datasets` is. Default:
-            the first built-in data set.
+            answer), mappings, a data frame of pandas or polars, an Arrow table, or a mapping of "train", "validation"
+            and "test" to such rows, as a data set of `datasets` is. Default: the first built-in data set.
         model: its name. Default: the task's first one.
         run: the folder, made if necessary, and continued if it is there. Default: runs/TASK-DATA-MODEL.
         loggers: Lightning's (`lightning.pytorch.loggers`), which receive the numbers of metrics.jsonl.
-        more: any other option of `saccade train TASK --model MODEL`, with _ in the place of -.
+        more: any other option of `saccade train TASK --model MODEL`, with _ in the place of -. With `folds`, a number
+            of runs is trained, each tested on another part of the data.
 
     Returns:
-        The run, with the trained model loaded.
+        The run, with the trained model loaded. With `folds`, the run of the first fold; `Run.folds` has the results.
 
     Raises:
         SaccadeError: in one line, if something means nothing or does not fit the run that is there.
@@ -82,33 +87,30 @@ def train(
         KeyboardInterrupt: if it was interrupted. The last checkpoint is kept, and the same call goes on from there.
         SystemExit: with 0, once it is trained, in each process of torchrun but the first.
     """
-    kind = load_task(choose("task", task, TASKS))
+    began, kind = time.perf_counter(), load_task(choose("task", task, TASKS))
     usual_model, usual_data = usual(kind, None if run is None else str(run))
-    name, objects = (usual_data, None) if data is None else _source(kind, _kept(data))
+    name, objects = (usual_data, None) if data is None else _source(kind, kept(data))
     if objects is not None and more.get("processes", 1) != 1:
         raise ArgumentError("processes: expected 1 where data are Python objects, got more; write them to files")
     named_options = {**({} if run is None else {"run": str(run)}), **more}
     model = _checked(kind, usual_model if model is None else model, named_options)
-    suited = suit(kind, model, name, named_options, objects)
-    settings = resolve(kind, model, name, named_options, suited)
     with undisturbed():
-        threads = torch.get_num_threads()
+        threads, folder = torch.get_num_threads(), None
         try:
-            outcome = fit(kind, settings, suited.data, suited, named_options, loggers=loggers)
+            if named_options.get("folds"):
+                folds = cross_validate(kind, model, name, named_options, objects, loggers=loggers)
+                outcome, folder, settings = folds.last, folds.folder / "fold-1", folds.settings
+            else:
+                suited = suit(kind, model, name, named_options, objects)
+                settings = resolve(kind, model, name, named_options, suited)
+                outcome = fit(kind, settings, suited.data, suited, named_options, loggers=loggers, began=began)
         finally:
             torch.set_num_threads(threads)  # those of the caller
     if outcome.follows:
         raise SystemExit(0)
     if outcome.results is None:
         raise KeyboardInterrupt
-    return load(outcome.run.folder, device=settings.device, data=objects)
-
-
-def _kept(data: Any) -> Any:
-    """Copy iterators among Python objects: training and measuring both read them."""
-    if isinstance(data, Mapping) and any(isinstance(part, Iterator) for part in data.values()):
-        return {name: _kept(part) for name, part in data.items()}
-    return list(data) if isinstance(data, Iterator) else data
+    return load(folder or outcome.run.folder, device=settings.device, data=objects)
 
 
 def _source(kind: Kind, data: Any) -> tuple[str, Any]:
@@ -123,7 +125,7 @@ def load(folder: str | Path, *, device: str = "auto", ensemble: Sequence[str | P
         folder: of the run.
         device: where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one).
         ensemble: folders of further runs, whose probabilities are averaged with those of the first.
-        data: the Python objects that it was trained on, if any: `evaluate` needs them, answers do not.
+        data: of `evaluate`, which alone reads data: Python objects that it was trained on, or a path of moved files.
 
     Raises:
         SaccadeError: if it is no run, or has nothing trained, or the runs cannot be one.
@@ -145,7 +147,8 @@ def _loaded(folder: str | Path, device: str, option: str, data: Any) -> Trained:
         raise ArgumentError(f"{option}: expected the folder of a run, got an empty name")
     run = Folder.open(Path(folder))
     kind = load_task(choose(f"{run.folder}: task", run.config["task"], TASKS))
-    return load_trained(kind, run, choose_device(device), data)
+    objects, path = (None, str(data)) if isinstance(data, str | Path) else (data, None)
+    return load_trained(kind, run, choose_device(device), objects, path)
 
 
 def options(
@@ -170,7 +173,7 @@ def options(
 def _checked(kind: Kind, model: str | None, named: Mapping[str, Any]) -> str:
     """Name of the model, after a check of the named options."""
     model = next(iter(kind.models)) if model is None else choose_model(kind, model)
-    _check_options(named, options_class(kind, model), f"{kind.name} with the model {model}")
+    check_named(named, options_class(kind, model), f"{kind.name} with the model {model}")
     return model
 
 
@@ -189,15 +192,6 @@ def examples(task: str | Kind, split: str, count: int, *, data: Any = None, **mo
     prepared = kind.prepare(options(kind, name, None, more), objects)
     size = prepared.data.size(split)
     return (prepared.example(split, index) for index in range(count if size is None else min(count, size)))
-
-
-class Pictures(list[Path]):
-    """The paths of pictures; a notebook shows the pictures themselves."""
-
-    def _repr_html_(self) -> str:
-        pictures = (path for path in self if path.suffix == ".png" and path.is_file())
-        encoded = (base64.b64encode(path.read_bytes()).decode() for path in pictures)
-        return "".join(f'<img style="max-width: 100%" src="data:image/png;base64,{content}">' for content in encoded)
 
 
 @dataclass(frozen=True)
@@ -231,9 +225,19 @@ class Run:
         return self.trained.model
 
     @property
+    def tokenizer(self) -> Tokenizer:
+        """Tokenizer of the input texts, or of the written texts if inputs are files."""
+        return self.task.tokenizer
+
+    @property
     def results(self) -> dict[str, Any] | None:
         """Content of results.json, or None before the end of training."""
         return self.trained.run.results()
+
+    @property
+    def folds(self) -> dict[str, Any] | None:
+        """Content of folds.json, or None if the run is no fold."""
+        return stored_folds(self.folder.parent)
 
     def predict(self, inputs: Inputs, **request: "Unpack[keywords.Predict]") -> list[Answer]:
         """Answer inputs as `saccade predict` does. `str` of an answer is its printed text.
@@ -254,6 +258,14 @@ class Run:
         """
         return list(self.answers(input_lines(self.task, inputs), self.request("predict", request)))
 
+    def encode(self, inputs: Inputs) -> tuple[Any, ...]:
+        """Return the arguments of the model for inputs as of `predict`: one batch.
+
+        Example:
+            >>> logits = run.model(*run.encode(["a fine film", "dull"]))  # doctest: +SKIP
+        """
+        return self.task.encode(input_lines(self.task, inputs), next(self.model.parameters()).device)
+
     def align(self, inputs: Inputs, **request: "Unpack[keywords.Predict]") -> list[dict[str, Any]]:
         """Answer inputs with their attention, as `saccade predict --json` does."""
         answers = self.answers(input_lines(self.task, inputs), self.request("predict", request), "json")
@@ -267,16 +279,13 @@ class Run:
         json: bool = False,
         **request: "Unpack[keywords.Look]",
     ) -> Pictures:
-        """Draw what the model attends to, as `saccade look` does.
+        """Draw what the model attends to, as `saccade look` does, and return the paths.
 
         Args:
             inputs: as for `predict`.
             output: folder for the pictures; the run's pictures/ if not given. Nothing in it is overwritten.
             json: whether the numbers behind each picture are written beside it.
             request: any option of `saccade look RUN`.
-
-        Returns:
-            The paths of the pictures, which a notebook shows.
         """
         return Pictures(self.pictures(input_lines(self.task, inputs), self.request("look", request), output, json=json))
 
@@ -302,6 +311,20 @@ class Run:
         with in_evaluation(self.model, self.trained.options.seed, split):
             return task.hardest(self.model, split, count, request)
 
+    def export(self, path: str | Path) -> Path:
+        """Write the model to a file that runs without Saccade, as `saccade export` does.
+
+        Args:
+            path: a new file, of ONNX (.onnx) or of `torch.export` (.pt2).
+
+        """
+        check_path(path := Path(path))
+        if self.ensemble:
+            raise ArgumentError("RUN: expected one run, got an ensemble, which has no export")
+        with undisturbed():
+            export(signature_of(self.task, self.model), path)
+        return path
+
     def request(self, verb: str, values: Mapping[str, Any]) -> Any:
         """Return options as a checked request: the task's dataclass for a verb.
 
@@ -309,7 +332,7 @@ class Run:
             SaccadeError: if there is no such option, or it means nothing to the run.
         """
         kind = self.task.requests[verb]
-        _check_options(values, kind, f"saccade {verb} with a run of {self.task.name}")
+        check_named(values, kind, f"saccade {verb} with a run of {self.task.name}")
         return self.checked(kind(**values))
 
     def checked(self, request: Any) -> Any:
@@ -361,13 +384,10 @@ class Run:
     def save_results(self, split: str, found: Evaluation, request: Any = None) -> Path:
         """Write results-SPLIT.json, and confusion-SPLIT.png of a classifier.
 
-        Their names have an unusual request.
-
-        Raises:
-            OSError: if the folder cannot be written.
+        Their names have an unusual request, and the path of other data than those of training.
         """
         ensemble = {"ensemble": self.ensemble} if self.ensemble else {}
-        unusual = {**({} if request is None else changes(request)), **ensemble}
+        unusual = {**({} if request is None else changes(request)), **ensemble, **self.trained.other_data}
         results = split_results(
             self.trained.run, self.trained.options, self.model, found, split=split, examples=found.examples
         )
@@ -377,10 +397,3 @@ class Run:
             picture = path.with_name(f"confusion{path.stem.removeprefix('results')}.png")
             write(picture, confusion_matrix(found.confusion))
         return path
-
-
-def _check_options(values: Mapping[str, Any], kind: Any, where: str) -> None:
-    names = [field.name for field in fields(kind)]
-    if unknown := next((name for name in values if name not in names), ""):
-        raise ArgumentError(f"{unknown}: {where} has no such option; {suggest(unknown, names)}")
-    check_types(kind, values)

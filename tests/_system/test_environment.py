@@ -63,6 +63,16 @@ def test_more_processes_than_the_memory_takes_are_refused(monkeypatch):
     check_processes(1000)
 
 
+def test_speeds_of_products_and_the_age_of_the_process_are_measured(monkeypatch):
+    for dtype, precision in ((torch.float32, "highest"), (torch.float32, "medium")):
+        assert 0 < environment._product_seconds(dtype, precision) < 10
+    assert torch.get_float32_matmul_precision() == "highest"
+    first = environment.process_seconds()
+    assert environment.process_seconds() >= first >= 0
+    monkeypatch.setattr(environment, "_STARTED", 10**6)
+    assert environment.process_seconds() == 0.0  # a system without it
+
+
 @pytest.fixture
 def two_gpus(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)

@@ -1,10 +1,11 @@
 import logging
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
-from saccade._system.notes import StandardError, say
+from saccade._system.notes import Repeated, StandardError, caught, say
 from tiny import unread
 
 
@@ -62,3 +63,41 @@ def test_a_long_note_keeps_its_ends(capsys):
     say("begin" + "x" * 10**6 + "end")
     line = capsys.readouterr().err
     assert len(line) == 5004 and line.startswith("begin") and line.endswith("end\n")
+
+
+def test_of_equal_notes_the_first_and_the_last_are_logged_with_their_number(capsys):
+    repeated = Repeated()
+    with caught(repeated):
+        for number in range(1, 101):
+            say(f"line {number}: longer than 50 tokens; what follows them is not read")
+            assert capsys.readouterr().err.count("\n") == (number == 1)
+        for name in ("a", "b"):
+            say(f"{name}.wav: resampled from {8 if name == 'a' else 16},000 to 4,000 Hz")
+        say("alone")
+    assert capsys.readouterr().err.splitlines() == ["a.wav: resampled from 8,000 to 4,000 Hz", "alone"]
+    repeated.close()
+    assert capsys.readouterr().err.splitlines() == [
+        "line 100: longer than 50 tokens; what follows them is not read (98 more like this)",
+        "b.wav: resampled from 16,000 to 4,000 Hz",
+    ]
+
+
+def test_notes_are_caught_in_their_thread_alone(capsys):
+    lines = []
+
+    def catch(name):
+        with caught(lines.append):
+            barrier.wait()
+            say(name)
+            barrier.wait()
+
+    barrier = threading.Barrier(3)
+    threads = [threading.Thread(target=catch, args=(name,)) for name in "ab"]
+    for thread in threads:
+        thread.start()
+    barrier.wait()
+    say("outside")
+    barrier.wait()
+    for thread in threads:
+        thread.join()
+    assert sorted(lines) == ["a", "b"] and capsys.readouterr().err == "outside\n"

@@ -58,7 +58,8 @@ def test_all_that_was_measured_is_written(monkeypatch, capsys, tmp_path):
     assert lines[3].startswith("unknown 3")
     assert lines[3].endswith("absent: other: No module named 'other'")
     assert lines[5:] == ["plot: plot.png plot.svg", "JSON: found.json", "page: page.md"]
-    assert err == "rows: 2; the machine's limits first\n"
+    first, meaning = err.splitlines()
+    assert first == "rows: 2; the machine's limits first" and "; ratio: peer's over ours; " in meaning
     found = json.loads(Path("found.json").read_text(encoding="utf-8"))
     assert found["command"] == f"saccade bench --seconds 0.001 {' '.join(words)}"
     assert (found["seconds"], found["interrupted"], found["backend"]) == (0.001, False, "auto")

@@ -82,7 +82,9 @@ def test_errors_are_the_examples_with_the_largest_losses(tmp_path, capsys):
     assert main(["train", "memorize", "--data", "copy", "--model", "lstm", "--run", folder, *words]) == 0
     capsys.readouterr()
     assert main(["eval", folder, "--split", "validation", "--errors", "3"]) == 0
-    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines() if "\t" in line]
+    out, err = capsys.readouterr()
+    rows = [line.split("\t") for line in out.splitlines() if "\t" in line]
+    assert "the largest losses: loss, input, target, answer\n" in err
     run = runs.load(folder, device="cpu")
     with torch.inference_mode():
         losses = [

@@ -1,3 +1,4 @@
+import csv
 import gzip
 import io
 import json
@@ -53,6 +54,41 @@ def test_a_packed_file_is_unpacked_and_a_damaged_one_named(run, tmp_path, capsys
     assert capsys.readouterr().out == plain
     assert main(["predict", str(run), "--input", str(tmp_path / "cut")]) == 2
     assert "--input: expected a whole gzip file, got a damaged one" in capsys.readouterr().err
+
+
+def test_a_table_with_a_header_is_answered_by_its_column(run, tmp_path, capsys):
+    lines = [line for line in LINES if line]
+    (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    rows = [{"target": "", "Source": line, "id": number} for number, line in enumerate(lines)]
+    with (tmp_path / "in.csv").open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, rows[0])
+        table.writeheader()
+        table.writerows(rows)
+    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    outputs = {}
+    for name in ("in.txt", "in.csv", "in.jsonl"):
+        assert main(["predict", str(run), "--input", str(tmp_path / name), "--names"]) == 0
+        outputs[name], said = capsys.readouterr()
+        left = f"{tmp_path / name}: reading Source; other columns are not read: target, id\n"
+        assert said == (left if name != "in.txt" else "")
+    assert outputs["in.csv"] == outputs["in.jsonl"] == outputs["in.txt"]
+    (tmp_path / "in.csv").write_text("sentence,id\na,1\n")
+    assert main(["predict", str(run), "--input", str(tmp_path / "in.csv")]) == 2
+    assert "in.csv: expected a column source, got sentence, id; rename the one" in capsys.readouterr().err
+
+
+def test_inputs_have_the_encoding_of_an_option(run, tmp_path, capsys):
+    (tmp_path / "in.txt").write_text("1. M\u00e4rz 1999\n", encoding="cp1252")
+    (tmp_path / "in.csv").write_text("source\n1. M\u00e4rz 1999\n", encoding="cp1252")
+    assert main(["predict", str(run), "1. M\u00e4rz 1999"]) == 0
+    answer = capsys.readouterr().out
+    for name in ("in.txt", "in.csv"):
+        assert main(["predict", str(run), "--input", str(tmp_path / name), "--encoding", "cp1252"]) == 0
+        assert capsys.readouterr() == (answer, "")
+    assert main(["predict", str(run), "--input", str(tmp_path / "in.csv")]) == 2
+    assert "line 2: expected UTF-8, got byte 0xe4; --encoding cp1252 reads text of Windows" in capsys.readouterr().err
+    assert main(["predict", str(run), "x", "--encoding", "utf-16"]) == 2
+    assert "--encoding: expected one that extends ASCII, such as cp1252, got utf-16" in capsys.readouterr().err
 
 
 def test_n_best(run, capsys):
@@ -248,7 +284,7 @@ def test_a_typed_bad_line_is_reported_at_once(verb, tmp_path, capsys, monkeypatc
 
 @pytest.mark.parametrize(("terminal", "written"), [(True, "\\x1b[31m\\u202e"), (False, "\x1b[31m\u202e")])
 def test_an_answer_is_escaped_on_a_terminal_alone(capsys, monkeypatch, terminal, written):
-    options = SimpleNamespace(names=False, json=False, typed=False, input=None, text="text")
+    options = SimpleNamespace(names=False, json=False, typed=False, input=None, text="text", encoding=None)
     trained = SimpleNamespace(task=None, answers=lambda lines, *_, **__: ("\x1b[31m\u202e" for _ in lines))
     monkeypatch.setattr("saccade.cli.predict.open_request", lambda *_: (options, None, trained))
     monkeypatch.setattr("saccade.cli.predict.inputs", lambda *_: nullcontext(iter(["text"])))

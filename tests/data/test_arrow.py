@@ -64,9 +64,9 @@ def test_parquet_names_its_splits_and_its_classes(tmp_path):
     for split, count, start in (("train", 20, 0), ("train", 20, 20), ("test", 10, 40), ("unsupervised", 5, 50)):
         parquet(tmp_path / f"plain_text/{split}-{start:05}-of-00060.parquet", reviews(count, start), CLASSES)
     corpus = texts(str(tmp_path))
-    assert sizes(corpus) == [38, 2, 10] and corpus.labels == ("neg", "pos")
+    assert sizes(corpus) == [34, 6, 10] and corpus.labels == ("neg", "pos")
     assert corpus.example("test", 1) == ("film 41", "pos", "")
-    assert "not read: unsupervised" in corpus.note and "2 texts for validation" in corpus.note
+    assert "not read: unsupervised" in corpus.note and "6 texts for validation" in corpus.note
     other = texts(str(tmp_path), names=SplitNames({"test": "unsupervised"}))
     assert other.size("test") == 5 and other.fingerprint != corpus.fingerprint
     with pytest.raises(ArgumentError, match="--validation-split: .* got dev; there is test, train, unsupervised"):
@@ -75,7 +75,7 @@ def test_parquet_names_its_splits_and_its_classes(tmp_path):
 
 def test_one_table_and_folders_of_splits(tmp_path):
     alone = parquet(tmp_path / "a.parquet", reviews(40), CLASSES)
-    assert sizes(texts(str(alone))) == [36, 2, 2] and is_arrow(alone)
+    assert sizes(texts(str(alone))) == [28, 6, 6] and is_arrow(alone)
     for split in SPLITS:
         parquet(tmp_path / f"b/default/{split}/0000.parquet", reviews(5), CLASSES)
     assert sizes(texts(str(tmp_path / "b"))) == [5, 5, 5]
@@ -88,11 +88,11 @@ def test_one_table_and_folders_of_splits(tmp_path):
 def test_what_datasets_saves_is_read_without_it(tmp_path):
     saved(tmp_path / "one", reviews(40), CLASSES)
     one = texts(str(tmp_path / "one"))
-    assert sizes(one) == [36, 2, 2] and one.labels == ("neg", "pos")
+    assert sizes(one) == [28, 6, 6] and one.labels == ("neg", "pos")
     for split in ("train", "dev"):
         saved(tmp_path / "several" / split, reviews(20), CLASSES, parts=1)
     (tmp_path / "several" / "dataset_dict.json").write_text('{"splits": ["train", "dev"]}')
-    assert sizes(texts(str(tmp_path / "several"))) == [19, 20, 1]
+    assert sizes(texts(str(tmp_path / "several"))) == [17, 20, 3]
     assert "datasets" not in sys.modules
 
 
@@ -137,7 +137,7 @@ def test_images_are_unpacked_and_scaled(tmp_path):
     packed = [{"bytes": plain((n, 9, 9), (12 + n % 2, 12)), "path": None} for n in range(40)]
     path = parquet(tmp_path / "a.parquet", {"image": packed, "label": [n % 2 for n in range(40)]}, CLASSES)
     data = open_images(str(path))
-    assert data.shape == (3, 12, 12) and data.labels == ("neg", "pos") and data.size("train") == 36
+    assert data.shape == (3, 12, 12) and data.labels == ("neg", "pos") and data.size("train") == 28
     assert open_images(str(path), 16).shape == (3, 16, 16)
     for n in range(40):
         (tmp_path / f"{n}.png").write_bytes(packed[n]["bytes"])

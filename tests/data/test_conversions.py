@@ -4,7 +4,6 @@ from pathlib import Path
 import pytest
 
 from saccade.data.conversions import converted
-from saccade.data.texts import read_lines
 from saccade.errors import ArgumentError
 from saccade.tasks.classify_text.data import open_corpus as texts
 from saccade.tasks.regress.data import open_numbers as numbers
@@ -15,20 +14,6 @@ from saccade.tasks.translate.data import open_corpus as pairs
 def test_a_file_that_is_read_has_no_command(tmp_path):
     assert converted(Path("texts.tsv")) == "" and converted(tmp_path) == ""
     assert converted(Path("a.TAR.GZ")) == "; this unpacks or converts it: mkdir a && tar xf a.TAR.GZ -C a"
-
-
-def test_utf_16_is_known_by_its_mark(tmp_path):
-    (tmp_path / "a.txt").write_text("text", "utf-16")
-    with pytest.raises(ArgumentError, match=r"line 1: expected UTF-8, got byte 0xff; .*: iconv -f UTF-16 -t UTF-8"):
-        read_lines(tmp_path / "a.txt")
-
-
-def test_what_is_packed_is_unpacked_before_it_is_converted(tmp_path):
-    (tmp_path / "a.tsv.gz").write_bytes(gzip.compress("caf\u00e9\tb\n".encode("latin-1")))
-    with pytest.raises(ArgumentError) as error:
-        read_lines(tmp_path / "a.tsv.gz")
-    command = f"gunzip -c {tmp_path}/a.tsv.gz | iconv -f WINDOWS-1252 -t UTF-8 > {tmp_path}/a.utf8.tsv"
-    assert str(error.value).endswith(f"correct it or convert the file: {command}")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from image_files import plain
 from saccade import runs
 from saccade.cli import main
 from saccade.errors import SaccadeError
+from saccade.tasks import load_task
 from saccade.tasks.answer.data import open_corpus as questions
 from saccade.tasks.caption.data import open_corpus as captions
 from saccade.tasks.classify_image import open_images
@@ -101,7 +102,17 @@ OBJECTS = {
     "a list of tuples": lambda rows: [tuple(row.values()) for row in rows],
     "a mapping of columns": lambda rows: {name: [row[name] for row in rows] for name in rows[0]},
     "a pandas frame": lambda rows: pytest.importorskip("pandas").DataFrame(rows),
+    "a polars frame": lambda rows: pytest.importorskip("polars").DataFrame(rows),
+    "an Arrow table": lambda rows: pytest.importorskip("pyarrow").Table.from_pylist(rows),
+    "a mapping of splits to frames": lambda rows: {
+        split: pytest.importorskip("pandas").DataFrame(rows[n::3]) for n, split in enumerate(("train", "dev", "test"))
+    },
 }
+OPTIONS = {
+    "columns of other names, by options": ("a.csv", {}),
+    "a file in cp1252, by `--encoding`": ("caf\u00e9.csv", {"encoding": "cp1252"}),
+}
+"""Formats that options describe: the name of the file, and further options."""
 
 
 def cells():
@@ -111,13 +122,35 @@ def cells():
     return {
         (form, job): cell
         for form, *own in rows
-        if form in {**WRITE, **OBJECTS}
+        if form in {**WRITE, **OBJECTS, **OPTIONS}
         for job, cell in zip(jobs[1:], own, strict=True)
     }
 
 
 def test_the_table_has_every_format_and_every_job():
-    assert set(cells()) == {(form, job) for form in {**WRITE, **OBJECTS} for job in OPEN}
+    assert set(cells()) == {(form, job) for form in {**WRITE, **OBJECTS, **OPTIONS} for job in OPEN}
+
+
+@pytest.mark.parametrize("job", OPEN)
+@pytest.mark.parametrize("form", OPTIONS)
+def test_options_describe_the_formats_of_the_table(form, job, tmp_path):
+    name, given = OPTIONS[form]
+    kind, rows = load_task(job), [row(job, n, tmp_path) for n in range(COUNT)]
+    if not given:
+        names = dict(zip(rows[0], (f"\u00e9 {place}" for place in range(9)), strict=False))
+        given = {f"{column.name}_column": names[column.names[0]] for column in kind.columns}
+        rows = [{names[name]: cell for name, cell in row.items()} for row in rows]
+    delimited(tmp_path / name, [{**row, "caf\u00e9": "\u20ac"} if kind.columns else row for row in rows])
+    text = (tmp_path / name).read_text()
+    (tmp_path / name).write_bytes(text.encode(given.get("encoding", "utf-8")))
+    assert cells()[form, job] == "yes"
+    corpus = kind.rows(next(iter(kind.models)), {"data": str(tmp_path / name), **given}, None).get()
+    assert sum(corpus.size(split) for split in ("train", "validation", "test")) == COUNT
+    if "encoding" in given and kind.columns:
+        with pytest.raises(
+            SaccadeError, match="expected UTF-8, got byte 0xe9; --encoding cp1252 reads text of Windows"
+        ):
+            kind.rows(next(iter(kind.models)), {"data": str(tmp_path / name)}, None).get()
 
 
 @pytest.mark.parametrize(("form", "job"), [(form, job) for form in {**WRITE, **OBJECTS} for job in OPEN])

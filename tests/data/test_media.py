@@ -5,7 +5,7 @@ import pytest
 
 from saccade.data.arrow import read_arrow
 from saccade.data.layouts.babi import babi as open_babi
-from saccade.data.media import read_bytes
+from saccade.data.media import attached, attachment, is_file, read_bytes
 from saccade.data.splits import SplitNames
 from saccade.data.texts import read_lines
 from saccade.errors import ArgumentError
@@ -67,3 +67,16 @@ def test_no_reader_opens_a_pipe(name, tmp_path, monkeypatch):
 def test_a_pipe_is_no_archive_of_images(tmp_path):
     os.mkfifo(tmp_path / "a.tar")
     assert Images(tmp_path).find("b.png") is None
+
+
+def test_a_request_reads_its_own_files_alone(tmp_path):
+    path = str(tmp_path / "a.png")
+    (tmp_path / "a.png").write_bytes(b"of this machine")
+    assert attachment(path) is None and is_file(path)
+    with attached({"b.png": b"of the request"}):
+        assert attachment("b.png").read() == b"of the request" and is_file("b.png") and not is_file(path)
+        with pytest.raises(ArgumentError, match="expected a file of the request, got another name"):
+            attachment(path)
+        with attached({path: b"of another"}):
+            assert attachment(path).read() == b"of another"
+    assert attachment("b.png") is None and not is_file("b.png")

@@ -1,4 +1,5 @@
 from functools import partial
+from operator import itemgetter
 from types import SimpleNamespace
 
 import numpy as np
@@ -61,9 +62,9 @@ def test_forms_of_the_same_rows_are_the_same_data(form):
     assert rows.fingerprint == plain.fingerprint and all_of(rows) == all_of(plain)
 
 
-def test_a_twentieth_is_held_out_by_what_is_asked_whatever_the_order():
+def test_a_share_is_held_out_by_what_is_asked_whatever_the_order():
     rows, backwards = all_of(opened(PAIRS)), all_of(opened(PAIRS[::-1]))
-    assert {split: len(part) for split, part in rows.items()} == {"train": 54, "validation": 3, "test": 3}
+    assert {split: len(part) for split, part in rows.items()} == {"train": 42, "validation": 9, "test": 9}
     assert all(sorted(rows[split]) == sorted(backwards[split]) for split in rows)
     twice = all_of(opened([*PAIRS, *((a, f"{b}!") for a, b in PAIRS)]))
     for split, part in twice.items():
@@ -165,8 +166,8 @@ def test_arrays_come_from_tensors_and_lists():
 
 def test_what_is_not_there_is_refused():
     rows = opened(PAIRS)
-    with pytest.raises(ArgumentError, match="index: expected 0 <= index < 3 in test, got 3"):
-        rows.row("test", 3)
+    with pytest.raises(ArgumentError, match="index: expected 0 <= index < 9 in test, got 9"):
+        rows.row("test", 9)
     with pytest.raises(ArgumentError, match="split: expected one of train, validation, test, got 'dev'"):
         rows.size("dev")
 
@@ -229,7 +230,7 @@ def test_equal_texts_are_in_one_split_whatever_their_order(held_out):
     named = {
         split: {text for text, there in zip(texts, inside, strict=True) if there} for split, inside in parts.items()
     }
-    assert [len(named[split]) for split in held_out] == [4] * len(held_out)
+    assert [len(named[split]) for split in held_out] == [13] * len(held_out)
     backwards = divide(hashes[::-1], "x", "texts", held_out)
     assert all((backwards[split] == parts[split][::-1]).all() for split in parts)
 
@@ -240,8 +241,41 @@ def test_too_few_texts_are_an_error():
     assert (divide(np.arange(30_000).astype(np.uint64), "x", "texts")["test"]).sum() == 1000
 
     hashes = np.arange(60, dtype=np.uint64)
-    for held, sizes in ((HELD, [3, 3, 54]), ((20, 2), [2, 2, 56])):
-        assert sorted(int(part.sum()) for part in divide(hashes, "x", "texts", held=held).values()) == sizes
+    much, half = SplitNames(held_out=0.0), SplitNames(held_out=0.25)
+    for held, names, sizes in (
+        (HELD, None, [9, 9, 42]),
+        (HELD, much, [3, 3, 54]),
+        ((20, 2), much, [2, 2, 56]),
+        (HELD, half, [15, 15, 30]),
+    ):
+        parts = divide(hashes, "x", "texts", held=held, names=names)
+        assert [int(parts[split].sum()) for split in ("validation", "test", "train")] == sizes
+
+
+@every("missing", [("validation", "test"), ("test",)])
+def test_folds_test_each_example_once(missing):
+    hashes = np.array([text_hash(f"text {number % 61}") for number in range(122)], np.uint64)
+    folds = [divide(hashes, "x", "texts", missing, names=SplitNames(fold=(number, 4))) for number in range(4)]
+    assert sum(fold["test"].astype(int) for fold in folds).tolist() == [1] * 122
+    for fold in folds:
+        assert sum(part.astype(int) for part in fold.values()).tolist() == [1] * 122
+        assert all(len(set(hashes[part]) & set(hashes[~part])) == 0 for part in fold.values())
+        assert fold["test"].sum() in (30, 32) and fold["train"].any()
+        assert ("validation" in fold) == ("validation" in missing)
+    if "validation" in missing:
+        assert [int(fold["validation"].sum()) for fold in folds] == [18] * 4
+
+
+def test_folds_need_enough_examples_and_no_test_split():
+    fold = SplitNames(fold=(0, 5))
+    with pytest.raises(ArgumentError, match="--folds: expected at most 4 for 9 different texts, got 5"):
+        divide(np.arange(9, dtype=np.uint64), "x", "texts", names=fold)
+    splits = {"train": PAIRS[:40], "test": PAIRS[40:]}
+    with pytest.raises(ArgumentError, match="--folds: expected none for data, which has a test split"):
+        rows_of(splits, raw, itemgetter(0), fold)
+    with pytest.raises(ArgumentError, match="--held-out: expected none for data, which has all splits"):
+        rows_of({**splits, "dev": PAIRS[:3]}, raw, itemgetter(0), SplitNames(held_out=0.2))
+    assert "fold 1 of 5: held out" in rows_of(PAIRS, raw, itemgetter(0), fold).note
 
 
 def test_data_are_built_in_or_opened_or_refused(tmp_path):

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from saccade.data.splits import SplitNames, SplitOptions, only, split_of
@@ -43,3 +45,21 @@ def test_one_file_of_several_is_an_error(tmp_path):
     assert only([]) is None and only([tmp_path / "a"]) == tmp_path / "a"
     with pytest.raises(ArgumentError, match="expected one file, got a, b and c; move away the others"):
         only([tmp_path / name for name in "abc"])
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"held_out": 0.5}, "--held-out: expected a share from 0 on and below 0.5, got 0.5"),
+    ({"fold": "6/5"}, "--fold: expected a fold of two or more, such as 2/5, got '6/5'"),
+    ({"fold": "1/1"}, "--fold: expected a fold of two or more, such as 2/5, got '1/1'"),
+    ({"fold": "a"}, "--fold: expected a fold of two or more, such as 2/5, got 'a'"),
+])  # fmt: skip
+def test_shares_and_folds_that_mean_nothing_are_rejected(options, message):
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        SplitOptions(**options)
+
+
+def test_built_in_data_take_no_share_and_no_fold():
+    for names, option in ((SplitNames(held_out=0.2), "--held-out"), (SplitNames(fold=(0, 2)), "--folds")):
+        with pytest.raises(ArgumentError, match=f"{option}: expected none for dates, whose splits are known"):
+            names.refuse("dates")
+    SplitNames(held_out=0.0).refuse("dates")  # of a run without the option

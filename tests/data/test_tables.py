@@ -12,6 +12,7 @@ from saccade.data.columns import label
 from saccade.data.objects import table_rows
 from saccade.data.splits import SplitNames
 from saccade.data.tables import INDEX, number_of, read_table
+from saccade.data.texts import reading_as
 from saccade.errors import ArgumentError
 from tiers import every
 
@@ -96,11 +97,13 @@ def test_a_first_column_without_header_may_be_an_index(tmp_path, cells, name):
 
 
 def test_an_unusual_delimiter_and_encoding_are_noted(tmp_path):
-    path = write(tmp_path / "a.csv", "text;label\ncaf\u00e9;b\n".encode("latin-1"))
-    table = read_table(path, COLUMNS)
-    latin1 = f"{path}: it is no UTF-8, and was read as Latin-1"
-    assert table.note == f"{latin1}; {path}: its columns have semicolons between them"
-    assert cells(table) == [["caf\u00e9", "b"]]
+    path = write(tmp_path / "a.csv", "text;label\ncaf\u00e9 \u20ac;b\n".encode("cp1252"))
+    with pytest.raises(ArgumentError, match="line 2: expected UTF-8, got byte 0xe9; --encoding cp1252 reads text of"):
+        read_table(path, COLUMNS)
+    with reading_as("cp1252"):
+        table = read_table(path, COLUMNS)
+    assert table.note == f"{path}: its columns have semicolons between them"
+    assert cells(table) == [["caf\u00e9 \u20ac", "b"]]
     assert read_table(write(tmp_path / "b.csv", "text,label\na,b\n"), COLUMNS).note == ""
     utf16 = read_table(write(tmp_path / "b.csv", "text,label\na,b\n".encode("utf-16")), COLUMNS)
     assert utf16.note == f"{tmp_path}/b.csv: it was read as UTF-16"

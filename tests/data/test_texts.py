@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from saccade.data.texts import read_lines, read_text
+from saccade.data.texts import check_encoding, read_lines, read_text, reading_as
 from saccade.errors import ArgumentError
 from tiers import every
 
@@ -30,12 +30,11 @@ PACKED = gzip.compress(b"".join(b"line %d\n" % n for n in range(99)))
     ("content", "latin1", "message"),
     [
         (b"", False, "expected a sentence a line, got an empty file"),
-        (b"a\nb\xff\nc", False, "line 2: expected UTF-8, got byte 0xff; .* iconv"),
-        (b"a\nb\xc3", False, "line 2: expected UTF-8, got byte 0xc3; .* iconv"),
-        (b"a\nb\xc3\nc", False, "line 2: expected UTF-8, got byte 0xc3; .* iconv"),
+        (b"a\nb\xff\nc", False, "line 2: expected UTF-8, got byte 0xff; --encoding cp1252 reads"),
+        (b"a\nb\xc3", False, "line 2: expected UTF-8, got byte 0xc3; --encoding cp1252 reads"),
+        (b"a\nb\xc3\nc", False, "line 2: expected UTF-8, got byte 0xc3; --encoding cp1252 reads"),
         (CAFE.encode("latin-1"), False, "line 1: expected UTF-8, got byte 0x"),
-        (CAFE.encode("utf-16"), False, "line 1: expected UTF-8, got byte 0x"),
-        (b"a\n\xff\xfe\x00\n", True, "line 2: expected text in UTF-8 or Latin-1, got byte 0xff; it is no text"),
+        (b"a\n\xff\xfe\x00\n", True, "line 2: expected UTF-8, got byte 0xff; it is no text"),
         (PACKED[:-9], False, "expected a whole gzip file"),
         (PACKED[:20] + b"xxxx" + PACKED[24:], False, "expected a whole gzip file"),
         (PACKED[:3], False, "expected a whole gzip file"),
@@ -52,6 +51,37 @@ def test_other_encodings_are_read_on_request(tmp_path, encoding, note):
     (tmp_path / "text").write_bytes(CAFE.encode(encoding))
     text, said = read_text(tmp_path / "text", latin1=True)
     assert text == CAFE and note in said
+
+
+@every(
+    ("content", "encoding", "text", "note"),
+    [
+        ("\u20ac 5".encode("cp1252"), "cp1252", "\u20ac 5", ""),
+        ("\u20ac 5".encode(), "cp1252", "\u00e2\u201a\u00ac 5", "was read as cp1252, but is UTF-8 too"),
+        ("\u20ac 5".encode("utf-8-sig"), "utf-8", "\u20ac 5", ""),
+        (gzip.compress("\u20ac 5".encode("utf-16-le")), "utf-16-le", "\u20ac 5", ""),
+    ],
+)
+def test_an_encoding_is_read_by_its_name(tmp_path, content, encoding, text, note):
+    (tmp_path / "text").write_bytes(content)
+    with reading_as(encoding):
+        read, said = read_text(tmp_path / "text")
+    assert read == text and note in said and bool(note) == bool(said)
+
+
+@every("encoding", ["cp12520", "", "rot13", "hex", "a\0b"])
+def test_a_name_that_is_no_encoding_is_refused(encoding):
+    with pytest.raises(ArgumentError, match=r"^--encoding: expected an encoding .*, such as cp1252, got "):
+        check_encoding(encoding)
+
+
+def test_a_byte_outside_the_named_encoding_is_refused_by_its_line(tmp_path):
+    (tmp_path / "text").write_bytes(b"a\n\x81")
+    with (
+        reading_as("cp1252"),
+        pytest.raises(ArgumentError, match="text: line 2: expected cp1252, got byte 0x81; name its"),
+    ):
+        read_text(tmp_path / "text")
 
 
 def test_a_pipe_and_a_folder_are_named(tmp_path):

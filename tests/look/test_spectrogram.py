@@ -24,6 +24,14 @@ def test_a_picture_tells_when_each_token_was_heard(tmp_path, figures, words):
     assert told["step_seconds"] == 0.5 and told["values"] == weights.tolist()
 
 
+def test_a_part_of_a_recording_is_drawn_at_its_time(tmp_path, figures, words):
+    paths = spectrogram(torch.eye(4)[[0, 2]], FRAMES, ["one", "⏎"], (1.9, 0.5), tmp_path / "a", start=3.0, json=True)
+    assert words(paths[1])[1] == "one at 3.25 s (1.00); ⏎ at 4.25 s (1.00)"
+    below, above, _ = figures[0].axes
+    assert below.images[0].get_extent() == [3, 5, 2, 0] and above.images[0].get_extent() == [3, 4.9, 0, 8]
+    assert below.get_xlim() == (3, 4.9) and json.loads(paths[2].read_text())["start_seconds"] == 3
+
+
 def test_of_many_tokens_every_nth_is_named(tmp_path, figures):
     spectrogram(torch.ones(120, 5) / 5, FRAMES, ["字"] * 120, (1.0, 0.2), tmp_path / "many")
     below = figures[0].axes[0]

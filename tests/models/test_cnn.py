@@ -6,6 +6,7 @@ from saccade.look import record
 from saccade.models import cnn, cnn_attention
 from saccade.models.cnn import CNN
 from saccade.models.cnn_attention import CNNAttention, SelfAttention
+from saccade.models.colours import colour_shares
 from tiers import every
 
 KINDS = [CNN, CNNAttention]
@@ -176,3 +177,14 @@ def test_sizes_that_mean_nothing_are_refused(options, message):
     kind = cnn_attention if any("attention" in name or name == "heads" for name in options) else cnn
     with pytest.raises(ArgumentError, match=message):
         kind.Options(**options)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_shares_of_colours_are_a_linear_part_that_begins_at_zero(kind):
+    images, plain, coloured = torch.rand(3, 3, 16, 16), small(kind), small(kind, colours=True)
+    coloured.load_state_dict(plain.state_dict(), strict=False)
+    torch.testing.assert_close(coloured(images), plain(images))
+    assert set(coloured.state_dict()) - set(plain.state_dict()) == {"colours.weight"}
+    with torch.no_grad():
+        coloured.colours.weight.normal_()
+    torch.testing.assert_close(coloured(images), plain(images) + 8 * colour_shares(images) @ coloured.colours.weight.T)

@@ -92,6 +92,36 @@ def ways(log_probs, tokens):
     return total
 
 
+def test_loud_steps_alone_are_attended_to():
+    """A step of two frames is loud if its mean is at least that of the recording; padding is never loud."""
+    frames = torch.zeros(3, 7, 5, dtype=torch.double)
+    frames[0, 2:4], frames[0, 6], frames[1, 0] = 3.0, 2.0, 1.0
+    frames[1, 4:], frames[2, 3:] = torch.nan, 9.0
+    model = Las(5, 9, replace(OPTIONS, attend_to="loud")).double().eval()
+    _, state = model.step(torch.ones(3, dtype=torch.long), model.encode(Padded(frames, torch.tensor([7, 4, 3]))))
+    expected = [[False, True, False, True], [True, False, False, False], [True, True, False, False]]
+    assert (state.weights[:, 0] > 0).tolist() == expected
+    torch.testing.assert_close(state.weights.sum(-1), torch.ones(3, 1).double())
+
+
+def test_a_token_is_where_the_alignments_of_the_text_have_it():
+    torch.manual_seed(0)
+    model = Las(5, 6, OPTIONS).double().eval()
+    with torch.inference_mode():  # as `saccade look` does
+        state = model.encode(Padded(FRAMES[:1, :9], LENGTHS[1:2]))
+        found = model.ctc_alignment(state, torch.tensor([4, 5]))
+        log_probs = model.ctc(state.memory.value[0, 0]).log_softmax(-1)
+    expected = torch.zeros_like(found)
+    for path in product(range(6), repeat=len(log_probs)):
+        said = [token for place, token in enumerate(path) if token and (not place or token != path[place - 1])]
+        if said == [4, 5]:
+            probability = sum(log_probs[place, token] for place, token in enumerate(path)).exp()
+            for place, token in enumerate(path):
+                if token:
+                    expected[token - 4, place] += probability
+    torch.testing.assert_close(found, expected / ways(log_probs, [4, 5]))
+
+
 def test_what_was_heard_is_summed_over_all_alignments():
     torch.manual_seed(0)
     model = Las(5, 6, OPTIONS).double().eval()

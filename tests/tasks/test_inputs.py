@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from saccade.data import Column
 from saccade.errors import ArgumentError
 from saccade.tasks.inputs import input_lines
 from saccade.tasks.stream import texts
@@ -18,7 +19,8 @@ COLUMNS = (("text", "sentence"),)
 
 
 def task(inputs="lines", columns=COLUMNS, suffixes=()):
-    return SimpleNamespace(inputs=inputs, lines=lambda rows: texts(rows, columns), suffixes=suffixes)
+    named = [Column(names[0], names) for names in columns]
+    return SimpleNamespace(inputs=inputs, lines=lambda rows: texts(rows, columns), columns=named, suffixes=suffixes)
 
 
 def lines(given, **more):
@@ -60,6 +62,24 @@ def test_a_path_is_a_file_of_inputs(tmp_path):
         lines(tmp_path / "nowhere.csv")
 
 
+def test_a_column_of_integers_is_text_as_in_training():
+    assert lines([{"text": 7}]) == lines(pd.DataFrame({"text": [7]})) == ["7"]
+
+
+def test_columns_that_are_not_read_are_said_once(tmp_path, capsys):
+    pd.DataFrame(ROWS).to_csv(tmp_path / "a.csv", index=False)
+    assert lines(tmp_path / "a.csv") == TEXTS
+    assert capsys.readouterr().err == f"{tmp_path}/a.csv: reading Sentence; other columns are not read: n\n"
+
+
+def test_lines_of_numbers_need_no_header(tmp_path):
+    (tmp_path / "a.csv").write_text("1,2\n3,4\n")
+    (tmp_path / "b.csv").write_text("x,y\n1,2\n")
+    numbers = SimpleNamespace(inputs="lines", lines=list, columns=[], suffixes=())
+    assert input_lines(numbers, tmp_path / "a.csv") == ["1,2", "3,4"]
+    assert input_lines(numbers, tmp_path / "b.csv") == [{"x": "1", "y": "2"}]
+
+
 def test_a_task_that_reads_files_takes_folders_and_tables(tmp_path):
     (tmp_path / "photos").mkdir()
     files = [str(tmp_path / "photos" / name) for name in ("a.png", "b.png")]
@@ -86,6 +106,10 @@ def test_several_columns_are_one_line_with_a_tab():
         ([["text"]], "inputs: expected a text or a path, or several, got list"),
         ([{"label": "good"}], "inputs: row 1: expected a column text or sentence, got label"),
         ([{"text": "a"}, {"text": 3.5}], "inputs: row 2: expected a text or a path in text, got float"),
+        (
+            [{"text": "a"}, {"text": None}],
+            "inputs: row 2: expected a text or a path in text, got an empty cell; ",
+        ),
         ({"text": ["a"], "n": [1, 2]}, "inputs: expected columns of as many cells each, got 1 of text, 2 of n"),
     ],
 )

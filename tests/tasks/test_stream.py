@@ -49,6 +49,15 @@ def test_what_cannot_be_read_is_said_where_it_stands(capsys):
     assert capsys.readouterr().err == "line 1: bad one\n"
 
 
+def test_equal_notes_are_one_with_a_number_unless_lines_are_typed(capsys):
+    answered(["bad"] * 60 + ["a", "bad one"] + ["bad"] * 40, ahead=7)
+    noted = capsys.readouterr().err.splitlines()
+    assert noted == ["line 1: bad", "line 62: bad one", "line 102: bad (98 more like this)"]
+    with pytest.raises(ArgumentError, match="4 of 4 inputs could not be read"):
+        list(stream(read, answer, ["bad"] * 4, 1, typed=True))
+    assert capsys.readouterr().err.splitlines() == [f"line {number}: bad" for number in range(1, 5)]
+
+
 @pytest.mark.parametrize("ahead", [1, 2, 64])
 def test_lines_are_read_as_they_are_answered(ahead):
     taken = []

@@ -14,10 +14,13 @@ from tiny import line_options as options
 
 
 def test_the_last_regular_steps_make_the_model_with_the_end():
-    assert regular([10, 20, 30], 30, 10, 1) == []
-    assert regular([10, 20, 30, 35], 35, 10, 3) == [20, 30]
-    assert regular([10, 14, 20], 20, 10, 5) == [10]  # at 14 the run was interrupted
-    assert regular([10, 20, 30], 20, 10, 2) == [10]  # later steps are no part of it
+    def tens(step):
+        return step % 10 == 0
+
+    assert regular([10, 20, 30], 30, tens, 1) == []
+    assert regular([10, 20, 30, 35], 35, tens, 3) == [20, 30]
+    assert regular([10, 14, 20], 20, tens, 5) == [10]  # at 14 the run was interrupted
+    assert regular([10, 20, 30], 20, tens, 2) == [10]  # later steps are no part of it
 
 
 def test_what_the_end_may_need_stays_wherever_it_comes():
@@ -31,7 +34,7 @@ def test_what_the_end_may_need_stays_wherever_it_comes():
 @pytest.fixture
 def means(monkeypatch):
     """Have every mean of checkpoints be better than what it is the mean of."""
-    monkeypatch.setattr("saccade.train.fit._choose", lambda task, candidates, found: (0, []))
+    monkeypatch.setattr("saccade.train.fit.choose", lambda training, candidates, found: (0, []))
 
 
 @pytest.mark.slow
@@ -98,6 +101,19 @@ def test_the_better_of_mean_and_last_is_the_model(tmp_path, mean_is_better, monk
     chosen = "the mean of steps 20, 25, 30" if mean_is_better else "step 30 alone"
     line = f"{first:.4f} for the mean of steps 20, 25, 30, {0.75 - first:.4f} for step 30 alone: the model is {chosen}"
     assert f"closeness on validation is {line}\n" in capsys.readouterr().err
+
+
+def test_the_loss_decides_between_mean_and_last_where_few_examples_are(tmp_path, monkeypatch, capsys):
+    def mean_loss(self, model, split, limit=None):
+        asked.append((split, limit))
+        return 0.5 if len(asked) == 5 else 0.25
+
+    asked = []  # by three validations, and at the end for the mean and the last step
+    monkeypatch.setattr(Line, "mean_loss", mean_loss, raising=False)
+    final = train(Line, options(tmp_path / "a", checkpoint_steps=5, average=3)).results["final"]
+    assert asked[3:] == [("validation", None)] * 2 and final["steps"] == [20, 25, 30]
+    assert [entry["loss"] for entry in final["compared"]] == [0.25, 0.5]
+    assert "(loss 0.5000) for step 30 alone: the model is the mean of steps 20, 25, 30" in capsys.readouterr().err
 
 
 def test_damaged_checkpoint_is_left_out_of_mean_and_said_so(tmp_path, means, capsys):

@@ -33,7 +33,7 @@ class Shown:
 class Company(Ranks):
     """Several processes, of which the others say what a test has them say."""
 
-    others = (0.0, 0.0, 0.0)
+    others = (0.0, 0.0, 0.0, 0.0)
 
     def sums(self, *numbers):
         return [own + other for own, other in zip(numbers, self.others, strict=False)]
@@ -195,6 +195,19 @@ def test_the_best_weights_are_kept_and_patience_stops(tmp_path, monkeypatch, num
     assert told is (patience is not None)
 
 
+def test_few_examples_are_judged_by_their_loss(tmp_path, monkeypatch):
+    headlines(monkeypatch, [0.1, 0.4, 0.2, 0.3])
+    losses = iter([3.0, 2.0, 1.0, 1.5])
+    monkeypatch.setattr(Line, "mean_loss", lambda *given: next(losses), raising=False)
+    driver = Driver(tmp_path, validation_steps=1, checkpoint_steps=50, patience=9)
+    for _ in range(4):
+        driver.step()
+    assert (driver.state.best, driver.state.best_loss, driver.state.best_step, driver.state.stale) == (0.2, 1.0, 3, 1)
+    assert [line["validation_loss"] for line in driver.logged()] == [3.0, 2.0, 1.0, 1.5]
+    assert load_best(driver.run.checkpoints, 3)
+    assert "closeness 0.2000 and loss 1.0000 on validation" in "\n".join(driver.shown.notes)
+
+
 def test_validations_are_not_time_in_steps(tmp_path, monkeypatch):
     now = [100.0]
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
@@ -223,7 +236,12 @@ def test_one_that_does_not_lead_counts_and_keeps_silent(tmp_path):
 
 def test_what_one_process_wants_all_do(tmp_path):
     for number, (others, stops, interrupted) in enumerate(
-        [((6, 0, 0), False, False), ((6, 1, 0), True, True), ((6, 0, 1), True, False), ((6, 1, 1), True, False)]
+        [
+            ((6, 0, 0, 0), False, False),
+            ((6, 1, 0, 0), True, True),
+            ((6, 0, 1, 0), True, False),
+            ((6, 1, 1, 0), True, False),
+        ]
     ):
         (tmp_path / str(number)).mkdir()
         ranks = Company(rank=0, world=2)
@@ -236,7 +254,7 @@ def test_what_one_process_wants_all_do(tmp_path):
 
 def test_loss_that_is_shown_is_the_mean_of_all_processes(tmp_path):
     ranks = Company(rank=0, world=4)
-    object.__setattr__(ranks, "others", (3.0, 0.0, 0.0))
+    object.__setattr__(ranks, "others", (3.0, 0.0, 0.0, 0.0))
     driver = Driver(tmp_path, ranks=ranks, validation_steps=50)
     for _ in range(10):
         driver.step(loss=1.0)

@@ -3,16 +3,19 @@
 import json
 
 import pytest
+import torch
 
+from saccade._system import environment
 from saccade.cli import main
 from saccade.runs import train
 from saccade.tasks import TASKS, load_task
-from saccade.train.recipes import data_of, defaults, suit, usual
+from saccade.train import fit
+from saccade.train.recipes import data_of, defaults, resolve, suit, usual
 from saccade.train.run import Run, RunError
 from saccade.train.schedules import FALLING, SCHEDULES
 from saccade.train.task import Suited, options_class, recipe
 from tiers import every
-from tiny import Line, Opened, registered
+from tiny import Line, Opened, line_options, registered
 
 EVERY = [
     (task, model, data)
@@ -66,23 +69,67 @@ def test_a_path_beside_you_comes_before_built_in_data(task, tmp_path, monkeypatc
     assert capsys.readouterr().err == ""
 
 
+@pytest.fixture
+def machine(monkeypatch):
+    """Have a machine with some units, whose products of bfloat16 and rounded products take so many seconds."""
+
+    def forget():
+        for measured in (environment.bfloat16_speedup, environment.rounding_speedup):
+            measured.cache_clear()
+
+    def set_up(unit, bfloat16, rounded=1.0):
+        forget()
+        monkeypatch.setattr("torch.cuda.is_available", lambda: "gpu" in unit)
+        monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda including_emulation: unit == "gpu")
+        monkeypatch.setattr("platform.machine", lambda: "x86_64")
+        monkeypatch.setattr("torch.ops.mkldnn._is_mkldnn_bf16_supported", lambda: rounded != 1.0)
+        for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
+            monkeypatch.setattr(f"torch.cpu.{name}", lambda name=name: name == unit, raising=False)
+        seconds = {(torch.bfloat16, "highest"): bfloat16, (torch.float32, "medium"): rounded}
+        monkeypatch.setattr(environment, "_product_seconds", lambda *product: seconds.get(product, 1.0))
+
+    yield set_up
+    forget()
+
+
 @every(
-    ("unit", "precision"),
+    ("unit", "seconds", "precision"),
     [
-        ("", "32"),
-        ("_is_avx512_bf16_supported", "bf16"),
-        ("_is_amx_tile_supported", "bf16"),
-        ("no gpu", "32"),
-        ("gpu", "bf16"),
+        ("", 0.1, "32"),  # it is emulated, whatever was measured
+        ("_is_avx512_bf16_supported", 0.5, "bf16"),
+        ("_is_amx_tile_supported", 0.1, "bf16"),
+        ("_is_avx512_bf16_supported", 11.5, "32"),  # the processor reports units that are slow
+        ("_is_avx512_bf16_supported", 0.95, "32"),
+        ("no gpu", 0.1, "32"),
+        ("gpu", 9.0, "bf16"),
     ],
 )
-def test_a_recipe_has_bf16_where_a_processor_or_a_gpu_multiplies_it(unit, precision, monkeypatch):
-    monkeypatch.setattr("torch.cuda.is_available", lambda: "gpu" in unit)
-    monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda including_emulation: unit == "gpu")
-    monkeypatch.setattr("platform.machine", lambda: "x86_64")
-    for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
-        monkeypatch.setattr(f"torch.cpu.{name}", lambda name=name: name == unit, raising=False)
+def test_a_recipe_has_bf16_where_it_is_faster(unit, seconds, precision, machine):
+    machine(unit, seconds)
     assert recipe(load_task("classify-image"), "cnn", "a/folder")["precision"] == precision
+    assert defaults(load_task("classify-image"), "cnn", "a/folder", {})["precision"] == precision
+
+
+@every(("seconds", "rounding"), [(1.0, "medium"), (0.3, "medium"), (1.1, "medium"), (4.0, "highest")])
+def test_a_recipe_rounds_products_where_that_is_no_slower(seconds, rounding, machine):
+    machine("", 9.0, seconds)
+    assert recipe(load_task("translate"), "rnnsearch", "a/folder")["matmul_precision"] == rounding
+
+
+def test_precision_is_that_of_the_device_the_user_or_the_run(tmp_path, machine, monkeypatch):
+    smaller = Suited({"precision": "bf16", "width": 2})
+    suits = Suited({"precision": "bf16", "width": 3}, "many", smaller=smaller)
+    monkeypatch.setattr(Line, "suited", lambda model, given, objects=None: suits)
+    machine("gpu", 9.0)
+    found = suit(Line, "linear", "a/folder", {"device": "cuda:0"})
+    assert (found.options["precision"], found.smaller.options["precision"]) == ("bf16", "bf16")
+    found = suit(Line, "linear", "a/folder", {"device": "cpu"})  # its processor has no units
+    assert (found.options["precision"], found.smaller.options["precision"]) == ("32", "32")
+    given = {"device": "cpu", "precision": "bf16"}
+    assert resolve(Line, "linear", "a/folder", given, suit(Line, "linear", "a/folder", given)).precision == "bf16"
+    fit.train(Line, line_options(tmp_path / "run", precision="bf16", max_steps=2))
+    again = suit(Line, "linear", "points", {"run": str(tmp_path / "run")})
+    assert again.options["precision"] == "bf16"
 
 
 def test_an_unknown_schedule_is_left_to_the_options():

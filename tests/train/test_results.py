@@ -9,7 +9,7 @@ from saccade import runs
 from saccade.cli import main
 from saccade.train.fit import train
 from saccade.train.options import Options
-from saccade.train.results import TrainState, better_baseline, measure, sample
+from saccade.train.results import TrainState, better_baseline, measure, sample, validation_loss
 from saccade.train.task import Baseline
 from tiny import Line, LineOptions, line_options, registered
 
@@ -62,6 +62,36 @@ def test_a_run_without_another_end_stops_after_ten_validations():
     assert replace(state, best_step=5).ended(replace(falling, patience=10))
 
 
+def judged(*validations, examples):
+    """Steps of the best of (headline, loss) of validations, each of a step."""
+    state = TrainState()
+    for state.step, (headline, loss) in enumerate(validations, 1):
+        state.judge(headline, loss, examples)
+    return state.best_step, state.stale
+
+
+def test_the_loss_decides_where_a_headline_is_noise():
+    falling = [(0.02, 4.0), (0.05, 3.5), (0.03, 3.1), (0.04, 2.9)]
+    assert judged(*falling, examples=60) == (4, 0)  # the loss still falls
+    assert judged(*falling, examples=100) == (2, 2)
+    assert judged((0.5, 1.0), (0.6, 1.2), (0.7, 1.1), examples=60) == (1, 2)
+
+
+def test_the_loss_decides_between_equal_headlines():
+    assert judged((0.0, 4.0), (0.0, 3.0), (0.0, 3.5), examples=500) == (2, 1)
+    assert judged((0.3, None), (0.3, None), (0.3, 1.0), examples=500) == (1, 2)  # no loss to compare with
+    assert judged((0.3, None), (0.4, None), examples=5) == (2, 0)
+
+
+def test_a_task_without_a_loss_of_validation_or_a_finite_one_has_none(monkeypatch):
+    task = Line(LineOptions())
+    model = task.build().train()
+    assert validation_loss(task, model, 1) is None
+    for loss, expected in ((0.25, 0.25), (float("nan"), None), (float("inf"), None), (None, None)):
+        monkeypatch.setattr(Line, "mean_loss", lambda *given, loss=loss: loss, raising=False)
+        assert validation_loss(task, model, 1, 5) == expected and model.training
+
+
 MEAN = Baseline({"closeness": 0.25}, "the mean", 0.0)
 
 
@@ -103,7 +133,7 @@ def test_they_are_measured_once(run, asked, capsys):
     train(Line, line_options(run, max_steps=40))
     assert asked == ["test", "validation"]
     assert results(run, "results-validation.json")["baselines"] == {"mean": asdict(MEAN)}
-    assert "baseline on validation: closeness 0.2500, mean (the mean; 0.0 s)" in capsys.readouterr().out
+    assert "baseline on validation: closeness 0.2500, mean (the mean; took 0.0 s)" in capsys.readouterr().out
 
 
 def test_results_without_baselines_are_none_and_they_are_measured(run, asked):

@@ -88,3 +88,11 @@ def _hint(name: str, parameters: tuple[str, ...]) -> str:
     names = [parameter for parameter in parameters if parameter != "self"]
     near = get_close_matches(name, names, 1)
     return "an unknown name; " + (f"did you mean {near[0]}=?" if near else f"it takes {', '.join(names)}")
+
+
+def help_texts(kinds: Iterable[type]) -> dict[str, str]:
+    """Help of each field of some dataclasses; the first has precedence."""
+    import docstring_parser
+
+    parsed = [docstring_parser.parse_from_object(kind).params for kind in reversed([*kinds]) if kind is not object]
+    return {option.arg_name: " ".join((option.description or "").split()) for options in parsed for option in options}

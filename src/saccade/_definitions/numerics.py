@@ -72,7 +72,7 @@ def unit(vectors: Tensor) -> Tensor:
     squared = torch.linalg.vecdot(scaled, scaled)[..., None]
     norm = squared.masked_fill(squared == 0, 1.0).sqrt()
     # one more tensor of this size is fresh memory, which takes longer than the sums
-    return scaled / norm if scaled.requires_grad or transforming() else scaled.div_(norm)
+    return scaled / norm if scaled.requires_grad or transforming() or tracing() else scaled.div_(norm)
 
 
 def root(squared: Tensor) -> Tensor:

@@ -53,7 +53,7 @@ def sparsemax(scores: Tensor, mask: Tensor | None) -> Tensor:
 def entmax(scores: Tensor, alpha: float | Tensor, mask: Tensor | None = None) -> Tensor:
     """[(α − 1) s_j − τ]₊^{1/(α − 1)} over allowed keys, α a number or `(..., 1)`."""
     steep = isinstance(alpha, Tensor) or alpha > 2
-    order = torch.as_tensor(alpha, dtype=scores.dtype, device=scores.device)
+    order = alpha.to(scores) if isinstance(alpha, Tensor) else scores.new_full((), alpha)
     weigh = _entmax_by_newton if transformed() else _EntmaxWeights.apply
     return _by_rows(lambda row: weigh(row, order, steep), scores, mask)
 
@@ -239,7 +239,7 @@ def _threshold(shifted: Tensor, excess: Tensor) -> Tensor:
     low, count = torch.zeros_like(shifted[..., :1]), float(shifted.shape[-1])
     softmax = excess == 0
     safe = excess.masked_fill(softmax, 1.0)
-    log_count = torch.log(torch.as_tensor(count, dtype=shifted.dtype, device=shifted.device))
+    log_count = torch.log(shifted.new_full((), count))
     high = low + torch.where(softmax, log_count, -torch.expm1(-safe * log_count) / safe)
     for _ in range(56 if shifted.dtype == torch.float64 else 28):
         middle = (low + high) / 2

@@ -1,10 +1,13 @@
 """The device, the machine and the versions of a run."""
 
 import ctypes
+import math
 import os
 import platform
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -18,6 +21,8 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt, in <malloc.h>; 32 M
 _SHAPES = 16  # a step of a Transformer has three times as many, and is some per cent slower than if all were kept
 _SHAPE_CACHES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")  # oneDNN's own, and PyTorch's before it
 _PROCESS = 350 << 20  # bytes of a process before it has a model
+_WIDTH, _TIMINGS = 512, 5  # of a product of typical size
+_STARTED = 19  # place of the start, in ticks since boot, behind the name in /proc/self/stat
 _MEMORY, _LIMIT = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")
 _PACKAGES = ("lightning", "babel", "tokenizers", "safetensors", "numpy")
 
@@ -52,17 +57,64 @@ def check_precision(precision: str, device: torch.device) -> None:
         raise ArgumentError("--precision: expected 32 or 16, got bf16, which this GPU computes only in emulation")
 
 
-def multiplies_bfloat16() -> bool:
-    """Whether the device of `auto` has units for bfloat16.
+def multiplies_bfloat16(device: str = "auto") -> bool:
+    """Whether a device has units for bfloat16.
 
     A CPU without them is many times slower in bfloat16.
     """
-    if torch.cuda.is_available():
+    if device != "cpu" and torch.cuda.is_available():
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if platform.machine().lower() in ("arm64", "aarch64"):
         return torch.backends.mkldnn.is_available() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
     checks = (getattr(torch.cpu, name, None) for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"))
     return any(check is not None and check() for check in checks)
+
+
+@cache
+def bfloat16_speedup(device: str = "auto") -> float:
+    """Speed of a product of bfloat16 in multiples of that of float32, measured once in a process.
+
+    It is 0 for a CPU without units for bfloat16. A GPU with such units has no measurement, and infinity.
+    """
+    if not multiplies_bfloat16(device):
+        return 0.0
+    if device != "cpu" and torch.cuda.is_available():
+        return math.inf
+    return _product_seconds(torch.float32, "highest") / _product_seconds(torch.bfloat16, "highest")
+
+
+@cache
+def rounding_speedup(precision: str, device: str = "auto") -> float:
+    """Speed of a product of float32 under a `matmul_precision`, in multiples of that of exact products.
+
+    It is measured once in a process. It is 1 for a GPU, and for a CPU that does not round.
+    """
+    rounds = torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    if (device != "cpu" and torch.cuda.is_available()) or not rounds:
+        return 1.0
+    return _product_seconds(torch.float32, "highest") / _product_seconds(torch.float32, precision)
+
+
+def _product_seconds(dtype: torch.dtype, precision: str) -> float:
+    """Seconds of a product of typical size, the shortest of a few: others are disturbed by other processes."""
+    bound_shape_caches()  # before the first use of oneDNN
+    matrix, seconds = torch.ones(_WIDTH, _WIDTH, dtype=dtype), list[float]()
+    with torch.inference_mode(), matmul_precision(precision):
+        for _ in range(_TIMINGS):
+            began = time.perf_counter()
+            matrix @ matrix
+            seconds.append(time.perf_counter() - began)
+    return max(min(seconds), 1e-9)
+
+
+def process_seconds() -> float:
+    """Return the seconds since the start of this process, 0 if the system has no such figure."""
+    try:
+        fields = Path("/proc/self/stat").read_text("ascii", "replace").rpartition(")")[2].split()
+        started = int(fields[_STARTED]) / os.sysconf("SC_CLK_TCK")
+        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - started)
+    except (OSError, AttributeError, IndexError):
+        return 0.0
 
 
 def check_processes(count: int) -> None:

@@ -8,8 +8,9 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,9 @@ Newline and tab are none of them.
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 _NO_BYTES = re.compile(r"[\ud800-\udc7f\udd00-\udfff]")  # surrogates that stand for no byte of a file name
 _LONGEST = 5000  # characters of a note: more than any path has
+_PLACE, _NUMBER = re.compile(r"^.*?: "), re.compile(r"\d+(?:[.,]\d+)*")
+_KINDS = 1000  # of notes that are counted: memory is bounded
+_CATCH: ContextVar[Callable[[str], None] | None] = ContextVar("catch", default=None)
 
 
 def escaped(text: str) -> str:
@@ -87,7 +91,58 @@ if not _LOGGER.handlers:  # a user's own come first
 
 def say(line: str) -> None:
     """Log a note. Lone surrogates, which no handler could encode, become escapes."""
-    _LOGGER.info(_SURROGATES.sub(_escape, line), stacklevel=2)
+    line = _SURROGATES.sub(_escape, line)
+    if (catch := _CATCH.get()) is None:
+        _LOGGER.info(line, stacklevel=2)
+    else:
+        catch(line)
+
+
+@contextmanager
+def caught(catch: Callable[[str], None] | None) -> Iterator[None]:
+    """Give a function the notes of this thread. Without one they are logged.
+
+    >>> lines = []
+    >>> with caught(lines.append):
+    ...     say("line 3: longer than 50 tokens")
+    >>> lines
+    ['line 3: longer than 50 tokens']
+    """
+    token = _CATCH.set(catch)
+    try:
+        yield
+    finally:
+        _CATCH.reset(token)
+
+
+class Repeated:
+    """Logs the first of equal notes at once, and the last with their number at the end.
+
+    Notes are equal if they differ by numbers and by the place before the first colon.
+    """
+
+    def __init__(self) -> None:
+        self._notes = dict[str, tuple[int, str]]()
+        self._outer = _CATCH.get()
+
+    def __call__(self, line: str) -> None:
+        """Log a note, or count it."""
+        kind = _NUMBER.sub("0", _PLACE.sub("", line))
+        count, _ = self._notes.get(kind, (0, ""))
+        if count or len(self._notes) < _KINDS:
+            self._notes[kind] = (count + 1, line)
+        if not count:
+            self._say(line)
+
+    def close(self) -> None:
+        """Log the last of each kind, with the number of notes between it and the first."""
+        for count, line in self._notes.values():
+            if count > 1:
+                self._say(line if count == 2 else f"{line} ({count - 2:,} more like this)")
+
+    def _say(self, line: str) -> None:
+        with caught(self._outer):
+            say(line)
 
 
 class Once:

@@ -93,6 +93,7 @@ def run(arguments: list[str]) -> int:
     output(limits(machine), flush=True)
     settings = (_QUICK if options.quick else _SETTINGS) | ({"seconds": options.seconds} if options.seconds else {})
     results, interrupted, wide = list[Result](), True, widths(chosen)
+    say("ours, peer's: time of a call, or memory; ratio: peer's over ours; of limit: our speed over the machine's own")
     output(line(COLUMNS, wide), flush=True)
     try:
         with suppress(KeyboardInterrupt):

@@ -12,8 +12,8 @@ from inspect import get_annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
+from saccade._definitions.argument_hints import help_texts
 from saccade._system.notes import say
-from saccade.cli.help import help_texts
 from saccade.errors import SaccadeError
 from saccade.tasks import TASKS, usable_tasks
 

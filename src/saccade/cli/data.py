@@ -36,7 +36,8 @@ class Arguments:
     output: str | None = None
     """Folder for inputs.txt, answers.txt and files. Default: standard output.
 
-    If the task reads files, inputs.txt has their paths, each with a tab and the question if there is one."""
+    The paths of all files are printed. If the task reads files, inputs.txt has their paths, each with a tab and the
+    question if there is one."""
 
     def __post_init__(self) -> None:
         if self.count < 1:
@@ -68,7 +69,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _written(folder: Path, listed: Sequence[Example], *, files: bool) -> list[Path]:
-    """Write all files without overwriting, and return the two lists of lines."""
+    """Write all files without overwriting, and return their paths, lists first."""
     contents, lines = dict[Path, bytes](), list[str]()
     for number, example in enumerate(listed, 1):
         if example.file is None:
@@ -87,4 +88,4 @@ def _written(folder: Path, listed: Sequence[Example], *, files: bool) -> list[Pa
         if not (path.is_file() and path.read_bytes() == contents[path]):
             raise SaccadeError(f"{path}: it is there already and is something else; give another --output")
     write_new({path: content for path, content in contents.items() if path not in there})
-    return list(lists)
+    return [*lists, *(folder / path.name for path in contents if path not in lists)]

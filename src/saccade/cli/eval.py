@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from saccade._system.notes import output
+from saccade._system.notes import output, say
 from saccade.cli.arguments import UsageError, one_line
 from saccade.cli.metrics import print_baselines, print_metrics
 from saccade.cli.requests import Device, Ensemble, open_request
@@ -20,8 +20,13 @@ class Arguments(Ensemble, Device):
     split: Literal["test", "validation"] = "test"
     """The split to measure."""
 
+    data: str | None = None
+    """Data to measure on, for example moved files. Default: the data of the run."""
+
     errors: int | None = None
-    """List this many examples with the largest losses: loss, input, target, answer."""
+    """List this many examples with the largest losses, those of training.
+
+    Columns are loss, input, target and answer, with tabs between."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -37,6 +42,8 @@ def run(arguments: list[str]) -> int:
     print_metrics(options.split, evaluation.metrics, evaluation.groups)  # first: the folder may be read-only
     print_baselines(options.split, evaluation.baselines)
     trained.save_results(options.split, evaluation, request)
+    if hardest:
+        say("the largest losses: loss, input, target, answer")
     for loss, example, answer in hardest:
         output(
             "\t".join([f"{loss:.4f}", *map(one_line, (example.text, example.answer, next(iter(answer.lines()), "")))])

@@ -3,13 +3,14 @@
 import re
 import shutil
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import MISSING, Field, fields
 from inspect import cleandoc
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from saccade._definitions.argument_hints import help_texts
 from saccade._system.notes import escaped, output
 
 WORDS = {"--help", "-h", "--help-all"}
@@ -42,7 +43,7 @@ def show_help(
     table = {field.name: copy(field) for field in fields(kind)}
     for name, option in table.items():
         option.type = types[name]
-    groups = groups or {"options": list(table)}
+    groups = {title: names for title, names in groups.items() if names} or {"options": list(table)}
     texts = help_texts(kind.__mro__)
     first_words = [name for name, option in table.items() if positional(option)]
 
@@ -72,14 +73,6 @@ def show_choices(program: str, word: str, choices: Mapping[str, str]) -> None:
     output(f"usage: {program} {word} [OPTIONS]\n\n{word}:")
     output("\n".join(f"  {name:{width}}  {sentence}".rstrip() for name, sentence in choices.items()))
     output(f"\n{program} {word} --help lists the options.")
-
-
-def help_texts(kinds: Iterable[type]) -> dict[str, str]:
-    """Help of each field of some dataclasses; the first has precedence."""
-    import docstring_parser
-
-    parsed = [docstring_parser.parse_from_object(kind).params for kind in reversed([*kinds]) if kind is not object]
-    return {option.arg_name: " ".join((option.description or "").split()) for options in parsed for option in options}
 
 
 def choices_of(kind: Any) -> list[str]:

@@ -14,6 +14,8 @@ from saccade._system.files import naming
 from saccade._system.notes import Once, say
 from saccade.cli.arguments import UsageError
 from saccade.data.folders import files_below
+from saccade.data.texts import reading_as
+from saccade.tasks.inputs import input_lines, is_table
 from saccade.tasks.task import Job
 
 _LONGEST = 1 << 24  # bytes of a line: far beyond what any model reads of a text
@@ -22,15 +24,20 @@ _PEEKED = 512  # bytes of standard input that show what it is
 
 
 @contextmanager
-def inputs(task: Job, argument: str | None, file: str | None) -> Iterator[Iterator[str]]:
+def inputs(task: Job, argument: str | None, file: str | None, encoding: str | None = None) -> Iterator[Iterator[str]]:
     """Give a task's inputs: lines as `texts` has them, or the paths of files.
 
-    Files are the argument, or those of a folder in the order of their names. A file named by --input has a path a line.
-    So has standard input, unless it is a recording itself, with the path "-".
+    Files are the argument, or those of a folder in the order of their names. A file named by --input has a path a line,
+    or is a table whose columns have the names of the run. Standard input has a path a line too, unless it is a
+    recording itself, with the path "-".
     """
     file = None if file == "-" else file
-    if task.inputs == "lines":
-        with texts(argument, file) as lines:
+    if file is not None and is_table(Path(file)):
+        with reading_as(encoding):
+            lines = input_lines(task, Path(file))
+        yield lines
+    elif task.inputs == "lines":
+        with texts(argument, file, encoding=encoding) as lines:
             yield lines
     elif argument is not None:
         if not argument:
@@ -39,7 +46,7 @@ def inputs(task: Job, argument: str | None, file: str | None) -> Iterator[Iterat
     elif file is None and not sys.stdin.isatty() and _binary(sys.stdin.buffer):
         yield iter(["-"])
     else:
-        with texts(None, file, paths=True) as lines:
+        with texts(None, file, paths=True, encoding=encoding) as lines:
             yield _paths(lines, "standard input" if file is None else file)
 
 
@@ -93,10 +100,13 @@ def _binary(source: Any) -> bool:
 
 
 @contextmanager
-def texts(argument: str | None, file: str | None, *, paths: bool = False) -> Iterator[Iterator[str]]:
+def texts(
+    argument: str | None, file: str | None, *, paths: bool = False, encoding: str | None = None
+) -> Iterator[Iterator[str]]:
     """Give the lines of an argument, a file (gzip or not), or standard input.
 
-    If each line is the path of a file, it may have bytes that are not UTF-8.
+    Lines of a file and of standard input have an encoding, UTF-8 by default. If each line is the path of a file, it may
+    have bytes that are not UTF-8.
     """
     if argument is not None:
         yield iter(_text(os.fsencode(argument), "INPUT", Once()).split("\n"))
@@ -104,9 +114,9 @@ def texts(argument: str | None, file: str | None, *, paths: bool = False) -> Ite
         with Path(file).open("rb") as source:
             with naming(Path(file)):
                 packed = source.peek(2)[:2] == b"\x1f\x8b"
-            yield _lines(gzip.GzipFile(fileobj=source) if packed else source, file, paths=paths)
+            yield _lines(gzip.GzipFile(fileobj=source) if packed else source, file, paths=paths, encoding=encoding)
     else:
-        yield _lines(sys.stdin.buffer, "standard input", paths=paths)
+        yield _lines(sys.stdin.buffer, "standard input", paths=paths, encoding=encoding)
 
 
 def readable(argument: str) -> str:
@@ -114,7 +124,7 @@ def readable(argument: str) -> str:
     return os.fsencode(argument).decode("utf-8", errors="replace")
 
 
-def _lines(source: BinaryIO | gzip.GzipFile, name: str, *, paths: bool) -> Iterator[str]:
+def _lines(source: BinaryIO | gzip.GzipFile, name: str, *, paths: bool, encoding: str | None = None) -> Iterator[str]:
     r"""Lines of a stream, split at \n alone, with U+FFFD for other bytes in texts.
 
     One warning reports these bytes. Lines are cut to more than any model could take, and a warning reports the rest.
@@ -124,22 +134,24 @@ def _lines(source: BinaryIO | gzip.GzipFile, name: str, *, paths: bool) -> Itera
         with naming(Path(name)):
             for number, line in enumerate(_bounded(source, name), 1):
                 content = line.removesuffix(b"\n")
-                text = os.fsdecode(content) if paths else _text(content, f"{name}, line {number}", strange)
+                is_path = paths and encoding is None
+                text = os.fsdecode(content) if is_path else _text(content, f"{name}, line {number}", strange, encoding)
                 yield text.removeprefix("\ufeff") if number == 1 else text
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UsageError(f"--input: expected a whole gzip file, got a damaged one: {name} ({error})") from error
 
 
-def _text(line: bytes, location: str, strange: Once) -> str:
-    """Decode a line, and warn once of bytes outside UTF-8."""
+def _text(line: bytes, location: str, strange: Once, encoding: str | None = None) -> str:
+    """Decode a line, and warn once of bytes outside UTF-8 or another encoding."""
+    name = encoding or "utf-8"
     try:
-        return line.decode("utf-8")
+        return line.decode(name)
     except UnicodeDecodeError as error:
         if len(line) < _LONGEST:  # else its last letter may have been cut
-            got = f"expected UTF-8, got byte 0x{line[error.start]:02x}"
-            rest = "read as a strange letter (U+FFFD), as all such bytes are; iconv converts them"
+            got = f"expected {encoding or 'UTF-8'}, got byte 0x{line[error.start]:02x}"
+            rest = "read as a strange letter (U+FFFD), as all such bytes are; --encoding names another encoding"
             strange.say("UTF-8", f"{location}: {got}, {rest}")
-        return line.decode("utf-8", errors="replace")
+        return line.decode(name, errors="replace")
 
 
 def _bounded(source: BinaryIO | gzip.GzipFile, name: str) -> Iterator[bytes]:

@@ -27,7 +27,7 @@ class Arguments(Inputs, Device):
 def run(arguments: list[str]) -> int:
     """Print the paths of the pictures as they are drawn."""
     options, request, trained = open_request("look", Arguments, arguments)
-    with inputs(trained.task, options.text, options.input) as source:
+    with inputs(trained.task, options.text, options.input, options.encoding) as source:
         lines = Pending(source)
         for path in trained.pictures(lines, request, options.output, json=options.json, typed=options.typed):
             output(f"{lines.latest()}\t{path}" if options.names else str(path))

@@ -14,7 +14,10 @@ _READ_AHEAD, _OF_A_FILE = 64, 512  # lines: of a file nobody waits for the next 
 
 @dataclass(frozen=True, kw_only=True)
 class Arguments(Ensemble, Inputs, Device):
-    """Answer a text, the lines of a file, or standard input, one line each."""
+    """Answer a text, the lines of a file, or standard input, one line each.
+
+    Behind a tab, a class has its probability, and a number the ends of its prediction interval.
+    """
 
     json: bool = False
     """Write a JSON object for each line: tokens, answers and attention."""
@@ -27,7 +30,7 @@ def run(arguments: list[str]) -> int:
         raise UsageError("--names: expected without --json, whose objects have their inputs; leave it out")
     ahead = 1 if options.typed else _OF_A_FILE if options.input is not None else _READ_AHEAD
     form: Form = "json" if options.json else "lines"
-    with inputs(trained.task, options.text, options.input) as source:
+    with inputs(trained.task, options.text, options.input, options.encoding) as source:
         lines = Pending(source)
         for answer in trained.answers(lines, request, form, ahead, typed=options.typed):
             name = lines.answered()

@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal, get_args
 
 import tyro
 
-from saccade._definitions.argument_hints import choose
+from saccade._definitions.argument_hints import choose, help_texts
 from saccade.cli.arguments import UsageError, names_of, parse
-from saccade.cli.help import help_texts
 from saccade.cli.inputs import readable
 from saccade.cli.threads import set_threads
+from saccade.data.texts import check_encoding
 from saccade.runs import Run, load
 from saccade.tasks import TASKS, load_task, usable_tasks
 from saccade.train.options import check_threads, flat, select
@@ -52,10 +52,21 @@ class Inputs:
     """Text, file or folder of files. Default: lines of standard input, or a file."""
 
     input: str | None = None
-    """File of inputs, each line a text or a path. - is standard input."""
+    """File of inputs, a line each, or a table. - is standard input.
+
+    A table (.csv, .tsv, .jsonl, .parquet) has the columns of the run's inputs."""
+
+    encoding: str | None = None
+    """Encoding of the file of inputs, such as cp1252. Default: UTF-8."""
 
     names: bool = False
     """Write each input, a text or a path, and a tab before what it comes to."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()  # type: ignore[misc] # of `Device`, which comes after it
+        check_encoding(self.encoding)
+        if self.encoding is not None and "\n".encode(self.encoding) != b"\n":
+            raise UsageError(f"--encoding: expected one that extends ASCII, such as cp1252, got {self.encoding}")
 
     @property
     def typed(self) -> bool:
@@ -99,7 +110,8 @@ def open_request(verb: str, verb_options: type, arguments: Sequence[str]) -> tup
         if parsed.input not in (None, "-"):
             Path(parsed.input).stat()
     set_threads(parsed.threads)
-    run = load(parsed.run, device=parsed.device, ensemble=getattr(parsed, "ensemble", ()))
+    ensemble, data = getattr(parsed, "ensemble", ()), getattr(parsed, "data", None)
+    run = load(parsed.run, device=parsed.device, ensemble=ensemble, data=data)
     return parsed, run.checked(selected), run
 
 

@@ -1,20 +1,24 @@
 """`saccade train TASK`: train a model, or go on training it."""
 
+import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from saccade._definitions.argument_hints import choose
+from saccade._system.environment import process_seconds
 from saccade._system.notes import output, say
 from saccade.cli.arguments import INTERRUPTED, UsageError, named_options, names_of, parse, peek
 from saccade.cli.catalogue import summaries
 from saccade.cli.config import Config, read_config
 from saccade.cli.help import show_choices
-from saccade.cli.metrics import print_baselines, print_metrics
+from saccade.cli.metrics import print_baselines, print_folds, print_metrics
 from saccade.cli.threads import set_threads
 from saccade.tasks import TASKS, load_task
-from saccade.train.fit import train
+from saccade.train.fit import Outcome, train
+from saccade.train.folds import cross_validate
 from saccade.train.options import Options, flat
 from saccade.train.recipes import data_of, defaults, resolve, suit, usual
 from saccade.train.results import stored_baselines
@@ -31,28 +35,30 @@ def run(arguments: list[str]) -> int:
         return 0
     kind = load_task(choose("TASK", arguments[0], TASKS))
     words = arguments[1:]
+    began = time.perf_counter() - (process_seconds() if arguments == sys.argv[2:] else 0.0)  # of this command
     path = peek(words, "--config")
     config = Config() if path is None else read_config(path, kind)
     typed = {word.partition("=")[0].removeprefix("--").removeprefix("no-").replace("-", "_") for word in words}
     with config.named_in_errors(typed):
-        return _train(kind, read_command(kind, words, config))
+        return _train(kind, read_command(kind, words, config), began)
 
 
-def _train(kind: Kind, command: "Command") -> int:
+def _train(kind: Kind, command: "Command", began: float) -> int:
+    if command.named.get("folds"):
+        return _train_folds(kind, command)
     suited = suit(kind, command.model, command.data, command.named)
     chosen = resolve(kind, command.model, command.data, command.named, suited)
     advise = partial(set_threads, command.named.get("threads"), advise=True)
-    outcome = train(kind, chosen, suited.data, suited, command.named, advise)
+    outcome = train(kind, chosen, suited.data, suited, command.named, advise, began=began)
     if outcome.follows:
         return 0
     if outcome.results is None:
-        say(f"interrupted at step {outcome.step}; its checkpoint is kept, and the same command goes on from there")
-        return INTERRUPTED
+        return _interrupted(outcome)
     if not outcome.fresh:
-        way_on = _way_on(outcome.results["final"], outcome.run.config["options"])
+        way_on = _way_on(outcome.results["final"], outcome.run.config)
         say(f"{outcome.run.folder} is at its end, step {outcome.step}, already; {way_on}")
     for split, name in (("test", "metrics"), ("validation", "validation")):
-        print_metrics(split, outcome.results[name], {})
+        print_metrics(split, outcome.results[name], {}, explain=split == "test")
         print_baselines(split, stored_baselines(outcome.results, split))
     output(f"run: {outcome.run.folder}")
     if advice := outcome.results.get("advice"):
@@ -60,13 +66,36 @@ def _train(kind: Kind, command: "Command") -> int:
     return 0
 
 
-def _way_on(final: Mapping[str, Any], options: Mapping[str, Any]) -> str:
+def _train_folds(kind: Kind, command: "Command") -> int:
+    """Train a run for each fold, and print the means of their results."""
+    advise = partial(set_threads, command.named.get("threads"), advise=True)
+    folds = cross_validate(kind, command.model, command.data, command.named, accepted=advise)
+    if folds.last.follows:
+        return 0
+    if folds.results is None:
+        return _interrupted(folds.last)
+    for split in ("test", "validation"):
+        print_folds(split, folds.results)
+    output(f"runs: {folds.folder}")
+    if advice := folds.results["advice"]:
+        say(advice)
+    return 0
+
+
+def _interrupted(outcome: Outcome) -> int:
+    say(f"interrupted at step {outcome.step}; its checkpoint is kept, and the same command goes on from there")
+    return INTERRUPTED
+
+
+def _way_on(final: Mapping[str, Any], config: Mapping[str, Any]) -> str:
     """Hint for a finished run."""
     if final["stopped_early"]:
         return f"no validation was better than that of step {final['best_step']}; a larger --patience goes on"
     way_on = "a larger --max-steps or --max-minutes goes on"
-    if options["schedule"] in FALLING:
-        way_on += f" (from step {options['schedule_steps']} on at the last learning rate of its schedule)"
+    if config["options"]["schedule"] in FALLING:
+        by_clock = "warmup" in config.get("plan", {}).get("clock", {})
+        start = "" if by_clock else f"from step {config['options']['schedule_steps']} on "
+        way_on += f" ({start}at the last learning rate of its schedule)"
     return way_on
 
 

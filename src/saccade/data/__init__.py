@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -12,7 +13,8 @@ from saccade.data.columns import Column, read_columns
 from saccade.data.dataset import data_path, no_such_data
 from saccade.data.files import ENDS, open_tables
 from saccade.data.labels import check_labels
-from saccade.data.objects import OBJECTS
+from saccade.data.naming import Names, chosen, name_columns
+from saccade.data.objects import OBJECTS, object_tables
 from saccade.data.rows import HELD, Blank, Examples, Rows, rows_of
 from saccade.data.splits import SplitNames
 from saccade.data.table import Row, Table
@@ -24,6 +26,7 @@ __all__ = [
     "Column",
     "Examples",
     "Layout",
+    "Names",
     "ReadRow",
     "Row",
     "Rows",
@@ -68,7 +71,7 @@ def load(
     Args:
         data: a file, a folder, or "objects".
         columns: the columns of the task, or the reader of a row.
-        names: the names of splits.
+        names: the names of splits, and of columns (`Names`).
         objects: the Python objects.
         first: published layouts that go before tables.
         layouts: published layouts of a path that has no tables.
@@ -97,6 +100,7 @@ def load(
         ['film 2', 'film 0', 'film 1']
     """
     names, tables = names or SplitNames(), objects
+    columns = columns if callable(columns) else chosen(columns, names)
     read_file = read or partial(read_table, columns=None if callable(columns) else columns, more=more)
     tables_of: Layout = partial(open_tables, read=read_file, ends=ends, whole=whole)
     if data != OBJECTS:
@@ -105,6 +109,10 @@ def load(
         tables = next((table for table in opened if table is not None), None)
         if tables is None:
             return None
+    guessed, note = dict[str, str](), ""
+    if not callable(columns):
+        tables = object_tables(objects, names) if data == OBJECTS else tables
+        columns, guessed, note = name_columns(columns, tables, names, nested)
 
     def values(row: Any, labels: Any) -> Row:
         inner = row.get(nested) if nested and isinstance(row, Mapping) else None
@@ -114,7 +122,7 @@ def load(
             check(cells)
         return cells
 
-    return rows_of(
+    rows = rows_of(
         tables,
         values,
         key or (lambda row: next(iter(row.values()))),
@@ -125,6 +133,7 @@ def load(
         divided=divided,
         held=held,
     )
+    return replace(rows, note="; ".join(filter(None, [note, rows.note])), guessed=guessed)
 
 
 def open_rows(

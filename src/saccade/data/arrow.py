@@ -13,7 +13,7 @@ from saccade.data.splits import SplitNames, spelled_splits
 from saccade.data.table import Table
 from saccade.errors import ArgumentError, SaccadeError, pip_install
 
-__all__ = ["is_arrow", "read_arrow"]
+__all__ = ["is_arrow", "pyarrow_modules", "read_arrow"]
 
 _ENDS = (".parquet", ".arrow")
 _SAVED, _SPLITS = "state.json", "dataset_dict.json"  # files of `save_to_disk` beside the tables
@@ -96,7 +96,7 @@ def _table(files: Sequence[Path], info: Mapping[str, Any] | None = None) -> Tabl
         labels |= _labels(_described(table))
         sizes.append((file, table.num_rows))
         batches += table.to_batches()
-    return Table(_rows(batches), _where(sizes), labels, size=sum(size for _, size in sizes))
+    return Table(_Rows(batches), _where(sizes), labels, size=sum(size for _, size in sizes))
 
 
 def _where(sizes: Sequence[tuple[Path, int]]) -> Callable[[int], str]:
@@ -110,11 +110,17 @@ def _where(sizes: Sequence[tuple[Path, int]]) -> Callable[[int], str]:
     return where
 
 
-def _rows(batches: Sequence[Any]) -> Iterator[Mapping[str, Any]]:
-    for batch in batches:
-        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-        for number in range(batch.num_rows):
-            yield _Row(columns, number)
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of batches."""
+
+    batches: Sequence[Any]
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        for batch in self.batches:
+            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+            for number in range(batch.num_rows):
+                yield _Row(columns, number)
 
 
 @dataclass(frozen=True)
@@ -136,7 +142,7 @@ class _Row(Mapping[str, Any]):
 
 def _read(file: Path) -> Any:
     """Return the table of a file. Arrow files are memory-mapped, as by `datasets`."""
-    arrow, parquet = _pyarrow()
+    arrow, parquet = pyarrow_modules()
     if not file.exists():
         raise ArgumentError(f"{file}: expected a table, found none")
     if got := other_than_file(file):
@@ -174,7 +180,7 @@ def _labels(info: Mapping[str, Any]) -> dict[str, Sequence[str]]:
 
 def _value(scalar: Any) -> Any:
     """Return a value as a Python object. Bytes are not copied."""
-    arrow, _ = _pyarrow()
+    arrow, _ = pyarrow_modules()
     if not scalar.is_valid:
         return None
     if isinstance(scalar, arrow.StructScalar):
@@ -204,7 +210,12 @@ def _listed(path: Path, name: str, kind: type) -> list[Any]:
     return entries
 
 
-def _pyarrow() -> tuple[Any, Any]:
+def pyarrow_modules() -> tuple[Any, Any]:
+    """Import pyarrow and pyarrow.parquet.
+
+    Raises:
+        SaccadeError: if pyarrow is not installed.
+    """
     try:
         import pyarrow
         import pyarrow.parquet

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from saccade._definitions.argument_hints import suggest
 from saccade.data.cleaning import composed
-from saccade.data.dataset import joined
+from saccade.data.dataset import inventory, joined
 from saccade.errors import ArgumentError
 
 __all__ = [
@@ -82,9 +83,11 @@ def text(cell: Any) -> str:
 def label(cell: Any) -> str:
     r"""Return a class name, with one space between words. A blank cell is an error.
 
-    >>> label(" rock\nand  roll")
-    'rock and roll'
+    >>> label(" rock\nand  roll"), label(True), label(4.5)
+    ('rock and roll', 'True', '4.5')
     """
+    if isinstance(cell, bool | np.bool_ | float | np.floating):
+        cell = str(cell)
     if not (name := " ".join(text(cell).split())):
         raise ValueError(f"expected a label, got an empty cell; {FILL}")
     return name
@@ -122,6 +125,8 @@ class Column:
         kind: from a cell to a value. It raises ValueError for a cell of another kind.
         needed: whether a missing column or an empty cell is an error. Otherwise the value is None.
         what: its values, for messages.
+        looks: whether the cells of a column of another name look like this one. Default: no cells do.
+        given: whether an option of the user names it.
 
     Example:
         >>> Column("text", ("text", "sentence")).find(["Id", "Sentence"])
@@ -133,14 +138,23 @@ class Column:
     kind: Callable[[Any], Any] = text
     needed: bool = True
     what: str = "a text"
+    looks: Callable[[Sequence[Any]], bool] | None = None
+    given: bool = False
+
+    @property
+    def option(self) -> str:
+        """Option that names this column."""
+        return f"--{self.name}-column"
 
     def find(self, names: Sequence[Any]) -> Any:
-        """Return the name of this column in a table, None if the table lacks it."""
-        exact = next((name for name in self.names if name in names), None)
-        if exact is not None:
-            return exact
-        lower = {name.strip().lower(): name for name in names if isinstance(name, str)}
-        return next((lower[name.lower()] for name in self.names if name.lower() in lower), None)
+        """Return the name of this column in a table, None if the table lacks it.
+
+        Names in data frames may be numbers.
+        """
+        exact = {str(name): name for name in names}
+        lower = {name.strip().lower(): place for name, place in exact.items()}
+        tables = ((exact, self.names), (lower, [name.strip().lower() for name in self.names]))
+        return next((table[name] for table, wanted in tables for name in wanted if name in table), None)
 
 
 def check_once(names: Sequence[Any]) -> None:
@@ -155,19 +169,25 @@ def check_once(names: Sequence[Any]) -> None:
         raise ValueError(f"expected columns of different names, got {twice} twice")
 
 
-def find_columns(columns: Sequence[Column], names: Sequence[str], where: str) -> list[str | None]:
+def find_columns(columns: Sequence[Column], names: Sequence[Any], where: str) -> list[Any]:
     """Return the name of each column in a table, None for a missing column.
 
     Raises:
-        ArgumentError: if two columns have one name.
+        ArgumentError: if two columns have one name, or a column of an option is missing.
 
     Example:
         >>> find_columns([Column("text", ("text", "sentence")), Column("label", ("label",))], ["Sentence"], "row 1")
         ['Sentence', None]
     """
     found = [column.find(names) for column in columns]
-    for name in filter(None, found):
-        if [other.strip().lower() for other in names].count(name.strip().lower()) > 1:
+    exact = [str(name) for name in names]
+    lower = [name.strip().lower() for name in exact]
+    for column, name in zip(columns, found, strict=True):
+        if name is None and column.given:
+            hint = suggest(column.names[0], exact, f"there is {inventory(exact)}")
+            raise ArgumentError(f"{column.option}: expected a column of {where}, got {column.names[0]}; {hint}")
+        times = 0 if name is None else exact.count(str(name))
+        if times > 1 or (times and not column.given and lower.count(str(name).strip().lower()) > 1):
             raise ArgumentError(f"{where}: expected one column {name}, got several; rename the others")
     return found
 

@@ -11,7 +11,6 @@ from saccade.errors import ArgumentError
 
 __all__ = ["ENDS", "open_tables", "split_files"]
 
-_LAYOUTS = (".tmx",)  # files of a published layout
 #: Suffixes of tables in text.
 ENDS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json")
 
@@ -50,7 +49,7 @@ def open_tables(
     if is_arrow(path):
         return read_arrow(path, names)
     if path.is_file():
-        return None if path.suffix.lower() in _LAYOUTS else {"": read(path)}
+        return {"": read(path)}
     alone = next((file for stem in whole for file in _called(path, stem, ends)), None) if path.is_dir() else None
     return None if alone is None else {"": read(alone)}
 

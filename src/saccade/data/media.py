@@ -1,12 +1,52 @@
-"""Bytes of a sound file or an image, from a path or a stream."""
+"""Bytes of a sound file or an image, from a path, a stream or a request."""
 
+import io
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import BinaryIO
 
 from saccade._system.files import other_than_file
 from saccade.errors import ArgumentError
 
-__all__ = ["read_bytes"]
+__all__ = ["attached", "attachment", "is_file", "read_bytes"]
+
+_FILES: ContextVar[Mapping[str, bytes] | None] = ContextVar("files", default=None)
+
+
+@contextmanager
+def attached(files: Mapping[str, bytes]) -> Iterator[None]:
+    """Give files of a request their names. Nothing is read from the paths of this machine meanwhile.
+
+    >>> with attached({"a.png": b"PNG"}):
+    ...     attachment("a.png").read(), is_file(__file__)
+    (b'PNG', False)
+    """
+    token = _FILES.set(files)
+    try:
+        yield
+    finally:
+        _FILES.reset(token)
+
+
+def attachment(name: str) -> BinaryIO | None:
+    """Return a file of the request, or None outside requests.
+
+    Raises:
+        ArgumentError: if the request has no file of the name.
+    """
+    if (files := _FILES.get()) is None:
+        return None
+    if name not in files:
+        raise ArgumentError(f"{name}: expected a file of the request, got another name")
+    return io.BytesIO(files[name])
+
+
+def is_file(name: str) -> bool:
+    """Return whether there is a file of a name: of the request, or outside requests of this machine."""
+    files = _FILES.get()
+    return Path(name).is_file() if files is None else name in files
 
 
 def read_bytes(source: Path | BinaryIO, name: str, kind: str, most: int, smaller: str) -> bytes:

@@ -1,19 +1,20 @@
 """Python objects as tables: lists, mappings, arrays, data frames, `datasets`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from saccade.data.arrow import pyarrow_modules
 from saccade.data.columns import check_once
 from saccade.data.dataset import inventory
 from saccade.data.splits import SplitNames, spelled_splits
 from saccade.data.table import Table
 from saccade.errors import ArgumentError
 
-__all__ = ["OBJECTS", "array_of", "object_tables", "table_rows"]
+__all__ = ["OBJECTS", "array_of", "kept", "object_tables", "table_rows"]
 
 #: Value of `data` for Python objects.
 OBJECTS = "objects"
@@ -23,8 +24,8 @@ def object_tables(objects: Any, names: SplitNames) -> dict[str, Table]:
     """Return the tables of Python objects by split, a single table by "".
 
     Args:
-        objects: an iterable of rows, a data frame of pandas or polars, a mapping of columns, arrays `(X, y)`, or a
-            mapping from splits to such objects.
+        objects: an iterable of rows, a data frame of pandas or polars, an Arrow table, a mapping of columns, arrays
+            `(X, y)`, or a mapping from splits to such objects.
         names: the names of splits.
 
     Raises:
@@ -48,7 +49,7 @@ def object_tables(objects: Any, names: SplitNames) -> dict[str, Table]:
 
 
 def table_rows(part: Any, where: str) -> list[Mapping[Any, Any]] | None:
-    """Return the rows of a data frame or a mapping of columns, None for other objects.
+    """Return the rows of a data frame, an Arrow table or a mapping of columns, None for other objects.
 
     Args:
         part: the object.
@@ -70,6 +71,9 @@ def table_rows(part: Any, where: str) -> list[Mapping[Any, Any]] | None:
         except ValueError as error:
             raise ArgumentError(f"{where}: {error}; rename one") from error
         return list(part.to_dict("records"))
+    if hasattr(part, "__arrow_c_stream__") and (hasattr(part, "columns") or hasattr(part, "schema")):  # Arrow, DuckDB
+        arrow, _ = pyarrow_modules()
+        return _rows_of_arrow(arrow.table(part), where)
     if not isinstance(part, Mapping):
         return None
     lengths = {name: _length(column) for name, column in part.items()}
@@ -78,6 +82,15 @@ def table_rows(part: Any, where: str) -> list[Mapping[Any, Any]] | None:
         way_out = "a mapping of splits needs one called train"
         raise ArgumentError(f"{where}: expected columns of as many cells each, got {got}; {way_out}")
     return [dict(zip(part, cells, strict=True)) for cells in zip(*part.values(), strict=True)]
+
+
+def _rows_of_arrow(table: Any, where: str) -> list[Mapping[Any, Any]]:
+    try:
+        check_once(table.column_names)
+    except ValueError as error:
+        raise ArgumentError(f"{where}: {error}; rename one") from error
+    rows: list[Mapping[Any, Any]] = table.to_pylist()
+    return rows
 
 
 def array_of(part: Any) -> np.ndarray:
@@ -112,7 +125,8 @@ def _rows(part: Any) -> Iterable[Any]:
         return list(zip(*part, strict=True))
     rows = table_rows(part, "data")
     if rows is None and not isinstance(part, Iterable | Sequence | torch.Tensor):
-        raise ArgumentError(f"data: expected rows, got {type(part).__name__}")
+        way_out = "; collect() computes it" if hasattr(part, "collect") else ""
+        raise ArgumentError(f"data: expected rows, got {type(part).__name__}{way_out}")
     return part if rows is None else rows
 
 
@@ -127,3 +141,10 @@ def _are_columns(objects: Mapping[Any, Any], names: SplitNames) -> bool:
     """Return whether a mapping is a table of columns, not a mapping of splits."""
     sized = bool(objects) and all(_length(part) is not None for part in objects.values())
     return sized and not any(names.split(str(name)) for name in objects)
+
+
+def kept(data: Any) -> Any:
+    """Copy iterators among Python objects: training and measuring both read them."""
+    if isinstance(data, Mapping) and any(isinstance(part, Iterator) for part in data.values()):
+        return {name: kept(part) for name, part in data.items()}
+    return list(data) if isinstance(data, Iterator) else data

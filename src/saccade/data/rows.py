@@ -37,12 +37,14 @@ class Rows(Generic[R]):
         fingerprint: the number and a hash of all rows.
         note: remarks for the user, "" if there are none.
         places: for each split a function from an index in its table to a place, and the table indices of its rows.
+        guessed: names of columns in the data that were guessed from their cells.
     """
 
     splits: Mapping[str, Sequence[R]]
     fingerprint: str
     note: str = ""
     places: Mapping[str, Place] = field(default_factory=dict)
+    guessed: Mapping[str, str] = field(default_factory=dict)
 
     def row(self, split: str, index: int) -> R:
         """Return one row of a split.
@@ -96,6 +98,11 @@ class Examples(Generic[E]):
     def note(self) -> str:
         """Remarks for the user, "" if there are none."""
         return self.rows.note
+
+    @property
+    def guessed(self) -> Mapping[str, str]:
+        """Names of columns in the data that were guessed from their cells."""
+        return self.rows.guessed
 
 
 @dataclass(frozen=True)
@@ -151,7 +158,7 @@ def rows_of(
         place: the data, for messages.
         what: the rows, for messages.
         divided: whether a column `split` divides a single table.
-        held: `(share, limit)`. One in `share` different keys is held out for a split, at most `limit`.
+        held: `(share, limit)` of much data. One in `share` different keys is held out for a split, at most `limit`.
 
     Raises:
         ArgumentError: for an invalid row or an empty split, with its name.
@@ -159,7 +166,7 @@ def rows_of(
     Example:
         >>> rows = rows_of([(f"{n}", "even" if n % 2 == 0 else "odd") for n in range(60)], lambda row, _: row, min)
         >>> [rows.size(split) for split in SPLITS], rows.row("validation", 0), rows.where("validation", 0)
-        ([54, 3, 3], ('29', 'odd'), 'data: train, row 30')
+        ([42, 9, 9], ('2', 'even'), 'data: train, row 3')
     """
     names = names or SplitNames()
     if not (isinstance(tables, Mapping) and all(isinstance(table, Table) for table in tables.values())):
@@ -178,17 +185,21 @@ def rows_of(
     missing = [split for split in SPLITS if split not in indices]
     for split in missing:
         names.check(split, place, set(indices) if alone else tables)
+    if not missing:
+        names.refuse_shares(f"{place}, which has all splits")
+    elif names.fold and "test" not in missing:
+        raise ArgumentError(f"--folds: expected none for {place}, which has a test split; leave it out")
     if missing:
         train = parts["train"]
         hashes = np.array([_hash(key(train.rows[index])) for index in indices["train"]], np.uint64)
-        inside = divide(hashes, place, what, missing, held)
+        inside = divide(hashes, place, what, missing, held, names)
         indices |= {split: indices["train"][part] for split, part in inside.items()}
     own = {split: parts.get(split, parts["train"]) for split in SPLITS}
     splits = {split: [own[split].rows[index] for index in indices[split]] for split in SPLITS}
     notes = [
         *(table.note for name, table in tables.items() if name in called.values()),
         *(part.note for part in parts.values()),
-        held_out(missing, {split: len(part) for split, part in splits.items()}, what),
+        held_out(missing, {split: len(part) for split, part in splits.items()}, what, names.fold),
         _unread([name for name in tables if name not in called.values()]),
     ]
     places = {split: (own[split].table.where, indices[split]) for split in SPLITS}
@@ -233,18 +244,21 @@ def divide(
     what: str,
     missing: Sequence[str] = ("validation", "test"),
     held: tuple[int, int] = HELD,
+    names: SplitNames | None = None,
 ) -> dict[str, NDArray[np.bool_]]:
     """Return the examples of each split by the hashes of their keys.
 
     Equal keys are in one split. The lowest hashes are the first missing split, the next hashes the second, and the rest
-    is for training.
+    is for training. Folds divide the hashes into as many ranges. The range of the fold is the test split, and the
+    hashes behind it are the validation split.
 
     Args:
         hashes: `(examples,)`, by `text_hash`.
         place: the data, for the error.
         what: the examples, for the error.
         missing: the splits to hold out.
-        held: `(share, limit)`. One in `share` different keys is in each missing split, at most `limit`.
+        held: `(share, limit)` of much data. One in `share` different keys is in each missing split, at most `limit`.
+        names: options of the splits.
 
     Raises:
         ArgumentError: if there are too few different keys.
@@ -253,15 +267,25 @@ def divide(
         >>> divide(np.array([7, 5, 7, 9], np.uint64), Path("a"), "texts")["train"]
         array([False, False, False,  True])
     """
-    different = np.unique(hashes)
+    different, names = np.unique(hashes), names or SplitNames()
     if len(different) <= len(missing):
         uses = [*(name.replace("validation", "validate") for name in missing), "train"]
         wanted = f"expected {len(uses)} different {what} or more, to {', '.join(uses[:-1])} and {uses[-1]}"
         raise ArgumentError(f"{place}: {wanted}, got {len(different)}")
-    count = min(max(1, len(different) // held[0]), held[1])
-    bounds = different[[count * (number + 1) for number in range(len(missing))]]
-    ranks = np.searchsorted(bounds, hashes, side="right")
-    return {split: ranks == number for number, split in enumerate((*missing, "train"))}
+    count, size = names.count(len(different), held), len(different)
+    counts = dict.fromkeys(missing, count)
+    ranks = np.searchsorted(different, hashes)
+    if names.fold is not None:
+        fold, folds = names.fold
+        if size < 2 * folds:
+            raise ArgumentError(f"--folds: expected at most {size // 2} for {size} different {what}, got {folds}")
+        first, last = (size * number // folds for number in (fold, fold + 1))
+        ranks = (ranks - first) % size
+        validation = min(count, size - (last - first) - 1)
+        counts = {"test": last - first, **({"validation": validation} if "validation" in missing else {})}
+    bounds = np.cumsum(list(counts.values()))
+    parts = np.searchsorted(bounds, ranks, side="right")
+    return {split: parts == number for number, split in enumerate((*counts, "train"))}
 
 
 def _called(tables: Mapping[str, Table], names: SplitNames, place: str) -> dict[str, str]:

@@ -1,9 +1,10 @@
 """Names of splits in files, folders and columns.
 
 A missing split is held out from training by hashes of keys, with a note. It has a twentieth of the different examples,
-at most 1,000. For images it has a tenth, at most 5,000.
+at most 1,000. For images it has a tenth, at most 5,000. If the examples are few, it has 15% of them, up to 150.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +20,7 @@ __all__ = [
     "SPLIT",
     "SplitNames",
     "SplitOptions",
+    "fold_of",
     "held_out",
     "only",
     "spelled_splits",
@@ -34,6 +36,8 @@ KNOWN: Mapping[str, tuple[str, ...]] = {
     "test": ("test", "testing"),
 }
 _COMPARED: dict[str, Any] = {"budget": True}  # a run compares the contents of its data, not the names of files
+_MUCH: dict[str, Any] = {**_COMPARED, "before": 0.0}  # runs without the option held out as of much data
+_SMALL, _FEW = 0.15, 150  # share of few examples in a split that is held out, and the number up to which it holds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +57,18 @@ class SplitOptions:
     test_split: str | None = field(default=None, metadata=_COMPARED)
     """Name of the test split, such as tst2013. Default: test."""
 
+    held_out: float | None = field(default=None, metadata=_MUCH)
+    """Share of the examples to hold out for each missing split. 0 takes the share of much data.
+    Default: 0.15 of at most 1,000 examples, and 150 or the share of much data (0.05, images 0.1) of more."""
+
+    fold: str | None = field(default=None, metadata=_COMPARED)
+    """Test on one part of the data, such as 2/5 for the second of five, instead of the test split that is held out."""
+
     def __post_init__(self) -> None:
-        """Reject an empty name, and one name for two splits."""
+        """Reject an empty name, one name for two splits, and invalid shares and folds."""
+        if self.held_out is not None and not 0 <= self.held_out < 1 / 2:
+            raise ArgumentError(f"--held-out: expected a share from 0 on and below 0.5, got {self.held_out}")
+        fold_of(self.fold)
         given = dict[str, str]()
         for split in SPLITS:
             if (name := getattr(self, f"{split}_split")) is None:
@@ -72,6 +86,8 @@ class SplitNames:
 
     Args:
         given: names from options, by split.
+        held_out: share of the examples of a missing split. 0: the share of much data. None: by the number of examples.
+        fold: the number of a fold from 0 on, and the number of folds. Its examples are the test split.
 
     Example:
         >>> names = SplitNames({"validation": "tst2012"})
@@ -80,12 +96,32 @@ class SplitNames:
     """
 
     given: Mapping[str, str] = field(default_factory=dict)
+    held_out: float | None = None
+    fold: tuple[int, int] | None = None
 
     @classmethod
     def of_options(cls, options: Any) -> "SplitNames":
         """Return the names of a task's options."""
         given = {split: getattr(options, f"{split}_split") for split in SPLITS}
-        return cls({split: name for split, name in given.items() if name is not None})
+        names = {split: name for split, name in given.items() if name is not None}
+        return cls(names, options.held_out, fold_of(options.fold))
+
+    def count(self, different: int, held: tuple[int, int]) -> int:
+        """Return the number of examples of a missing split.
+
+        Args:
+            different: number of different examples.
+            held: `(share, limit)` of much data. One in `share` examples is held out, at most `limit`.
+
+        Example:
+            >>> [SplitNames().count(different, (20, 1000)) for different in (3, 442, 2000, 10_000, 10**6)]
+            [1, 66, 150, 500, 1000]
+        """
+        share, limit = held
+        if self.held_out:
+            return max(1, int(self.held_out * different))
+        many = min(max(1, different // share), limit)
+        return many if self.held_out == 0 else max(many, min(int(_SMALL * different), _FEW))
 
     def of(self, split: str) -> tuple[str, ...]:
         """Return the names of a split."""
@@ -123,9 +159,31 @@ class SplitNames:
             raise ArgumentError(f"--{split}-split: expected the name of a part of {where}, {got}")
 
     def refuse(self, data: str) -> None:
-        """Reject names from options, for data with fixed splits."""
+        """Reject options, for data with fixed splits."""
+        self.refuse_shares(f"{data}, whose splits are known")
         for split, name in self.given.items():
             raise ArgumentError(f"--{split}-split: expected none for {data}, whose splits are known; leave {name} out")
+
+    def refuse_shares(self, why: str) -> None:
+        """Reject a share to hold out, and a fold, for data with a test split."""
+        for option, value in (("--held-out", self.held_out), ("--folds", self.fold)):
+            if value:
+                raise ArgumentError(f"{option}: expected none for {why}; leave it out")
+
+
+def fold_of(text: str | None) -> tuple[int, int] | None:
+    """Return the number of a fold, from 0 on, and the number of folds.
+
+    >>> fold_of("2/5"), fold_of(None)
+    ((1, 5), None)
+    """
+    if text is None:
+        return None
+    match = re.fullmatch(r"([1-9]\d{0,3})/([1-9]\d{0,3})", text)
+    number, count = map(int, match.groups()) if match else (0, 0)
+    if not match or count < 2 or number > count:
+        raise ArgumentError(f"--fold: expected a fold of two or more, such as 2/5, got {text!r:.20}")
+    return number - 1, count
 
 
 def spelled_splits(where: Path, parts: Iterable[str], names: SplitNames) -> dict[str, str]:
@@ -170,14 +228,15 @@ def split_of(cell: Any, names: SplitNames, known: str = "") -> str:
     return known or names.of(split)[0]
 
 
-def held_out(missing: Sequence[str], sizes: Mapping[str, int], what: str) -> str:
+def held_out(missing: Sequence[str], sizes: Mapping[str, int], what: str, fold: tuple[int, int] | None = None) -> str:
     """Return the note on splits held out from training, "" if there are none.
 
     >>> held_out(["validation", "test"], {"validation": 50, "test": 50}, "texts")
     'held out from training, as there are none of their own: 50 texts for validation, 50 texts for test'
     """
     parts = ", ".join(f"{counted(sizes[split], what)} for {split}" for split in missing)
-    return f"held out from training, as there are none of their own: {parts}" if parts else ""
+    start = "" if fold is None else f"fold {fold[0] + 1} of {fold[1]}: "
+    return f"{start}held out from training, as there are none of their own: {parts}" if parts else ""
 
 
 def only(files: Sequence[Path], way_out: str = "move away the others") -> Path | None:

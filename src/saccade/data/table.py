@@ -20,6 +20,7 @@ class Table:
         labels: class names by the column of class numbers.
         note: remarks for the user on the reading of the rows, "" if there are none.
         size: number of rows, or None before they are counted.
+        head: place of the header, "" without one.
     """
 
     rows: Iterable[Any]
@@ -27,6 +28,7 @@ class Table:
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
     note: str = ""
     size: int | None = None
+    head: str = ""
 
 
 def row_of(where: object) -> Callable[[int], str]:

@@ -18,6 +18,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from typing import Any
 from saccade.data.columns import Column, check_once, find_columns
 from saccade.data.conversions import converted
 from saccade.data.dataset import joined
+from saccade.data.naming import alike
 from saccade.data.splits import SPLIT
 from saccade.data.table import Table
 from saccade.data.texts import read_text, suffix_of
@@ -39,6 +41,8 @@ JSON = (".jsonl", ".ndjson", ".json")
 _MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _QUOTED = re.compile(r'(?<![^\t\n])"(?:[^"\t\n]|"")*+"(?=[\t\r\n]|\Z)')  # a cell between tabs
 _LONG_QUOTED = re.compile(r'(?<![^\t\n])"(?:[^"]|"")*+"(?=[\t\r\n]|\Z)')  # a cell with tabs and line breaks
+_NAME = 3  # most words of the name of a column
+_FILE = re.compile(r"\.\w{2,5}$")
 _SEPARATOR = re.compile(r'\s*"?sep=([,;\t|])"?\s*', re.IGNORECASE)
 
 
@@ -59,7 +63,7 @@ def read_table(path: Path, columns: Sequence[Column] | None = None, *, more: boo
     wanted = joined([column.names[0] for column in columns or () if column.needed] or ["columns"])
     if way_out := converted(path):
         raise ArgumentError(f"{path}: expected a table with {wanted}, got another kind of file{way_out}")
-    text, note = read_text(path, latin1=True)
+    text, note = read_text(path)
     if not text.strip():
         raise ArgumentError(f"{path}: expected a table with {wanted}, got an empty file")
     if suffix_of(path) in JSON:
@@ -102,13 +106,14 @@ def _headed(
     if columns is None and all(map(_is_number, names)):
         got = f"got {mark.join(cells[0])!r:.60}; add a line of names"
         raise ArgumentError(f"{where(0)}: expected names of the columns, {got}")
-    if columns is None and len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ArgumentError(f"{where(0)}: expected columns of different names, got {twice} twice")
     found = dict(zip(columns or (), find_columns(columns or (), names, where(0)), strict=True))
     needed = [column for column in found if column.needed]
-    if all(found[column] is not None for column in needed):
-        return Table(_named(names, cells[1:]), lambda index: where(index + 1), note=note, size=len(cells) - 1)
+    is_named = all(found[column] is not None for column in needed)
+    if is_named or (_is_header(names, cells[1:]) and (mark != "\t" or _are_alike(needed, names, cells[1:]))):
+        if not (columns and is_named) and (twice := next((name for name in names if names.count(name) > 1), None)):
+            raise ArgumentError(f"{where(0)}: expected columns of different names, got {twice} twice")
+        rows = _Named(names, cells[1:])
+        return Table(rows, lambda index: where(index + 1), note=note, size=len(cells) - 1, head=where(0))
     wanted, count = joined(column.names[0] for column in needed), len(needed)
     if mark != "\t":
         raise ArgumentError(f"{where(0)}: expected a header that names {wanted}, got {mark.join(cells[0])!r:.60}")
@@ -118,8 +123,8 @@ def _headed(
             way_out = f"; cut -f 1-{count} keeps the first {count}" if len(row) > count else ""
             expected = f"expected {wanted} with a tab between, or a header that names them"
             raise ArgumentError(f"{where(index)}: {expected}, got {got}{way_out}")
-    rows = [dict(zip((column.names[0] for column in needed), row, strict=False)) for row in cells]
-    return Table(rows, where, note=note, size=len(cells))
+    ordered = [dict(zip((column.names[0] for column in needed), row, strict=False)) for row in cells]
+    return Table(ordered, where, note=note, size=len(cells))
 
 
 def _is_index(cells: Sequence[str]) -> bool:
@@ -127,13 +132,35 @@ def _is_index(cells: Sequence[str]) -> bool:
     return all(cell.isdecimal() for cell in cells) and len(set(cells)) == len(cells)
 
 
-def _named(names: Sequence[str], rows: list[list[str]]) -> Iterator[dict[str, str]]:
-    """Yield rows as mappings. Missing cells are blank, and surplus cells an error."""
-    for row in rows:
-        if len(row) > len(names):
-            wanted = f"expected {len(names)} columns, as the header says, got {len(row)}"
-            raise ValueError(f"{wanted}; put a text with such a mark in quotes, or take it out")
-        yield dict(zip_longest(names, row, fillvalue=""))
+def _is_header(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether a first row of unknown names is a header, not a row of values.
+
+    A name has few words, is no number or file, and is no value of its column.
+    """
+    short = all(len(name.split()) <= _NAME and not _is_number(name) and not _FILE.search(name) for name in names)
+    repeated = any(name == cell.strip() for row in rows for name, cell in zip(names, row, strict=False))
+    return bool(rows) and len(names) > 1 and short and not repeated
+
+
+def _are_alike(columns: Sequence[Column], names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether one column each looks like those of a task below a header of unknown names."""
+    cells = {name: [row[place] for row in rows if place < len(row)] for place, name in enumerate(names)}
+    return all(len(like) == 1 for like in alike(columns, cells).values())
+
+
+@dataclass(frozen=True)
+class _Named:
+    """Rows as mappings. Missing cells are blank, and surplus cells an error."""
+
+    names: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def __iter__(self) -> Iterator[dict[str, str]]:
+        for row in self.rows:
+            if len(row) > len(self.names):
+                wanted = f"expected {len(self.names)} columns, as the header says, got {len(row)}"
+                raise ValueError(f"{wanted}; put a text with such a mark in quotes, or take it out")
+            yield dict(zip_longest(self.names, row, fillvalue=""))
 
 
 def _dialect(text: str, path: Path) -> tuple[str, str]:

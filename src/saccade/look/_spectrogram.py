@@ -21,6 +21,7 @@ def spectrogram(
     *,
     title: str | None = None,
     scale: str = "weight",
+    start: float = 0.0,
     json: bool = False,
 ) -> list[Path]:
     """Draw the spectrum of a recording, and below it a row of weights for each token.
@@ -31,6 +32,7 @@ def spectrogram(
         tokens: the tokens.
         times: seconds of the recording and of a step of the weights; the last step may go beyond the end.
         scale: name of the colour bar.
+        start: second of the first frame, if a part of a recording is drawn.
         path, title, json: as of every picture (see `saccade.look`).
 
     Raises:
@@ -58,7 +60,9 @@ def spectrogram(
         below = page.axes(0, _SPECTRUM + _GAP, _WIDTH, height)
         above = page.axes(0, 0, _WIDTH, _SPECTRUM, sharex=below)
         low, high = np.percentile(features, (2, 98))  # no outliers
-        spectrum, rows = (0, seconds, 0, features.shape[1]), (0, matrix.shape[1] * step, count, 0)
+        end = start + seconds
+        spectrum = start, end, 0, features.shape[1]
+        rows = start, start + matrix.shape[1] * step, count, 0
         above.imshow(features.T.numpy(), origin="lower", cmap="magma", vmin=low, vmax=high, extent=spectrum)
         above.set(yticks=[], ylabel="frequency →")
         above.tick_params(bottom=False, labelbottom=False)
@@ -66,12 +70,13 @@ def spectrogram(
         room = max(1, round(count * _ROW / _TALLEST))  # of more tokens than have a row each, every n-th is named
         below.set_yticks([row + 0.5 for row in range(0, count, room)], names[::room])
         below.tick_params(axis="y", left=False, labelsize=10 if count * _ROW <= _TALLEST else 7)
-        below.set(xlabel="seconds", ylabel="← written", xlim=(0, seconds))
-        below.hlines(range(1, count), 0, seconds, color=FAINT, linewidth=0.2)
+        below.set(xlabel="seconds", ylabel="← written", xlim=(start, end))
+        below.hlines(range(1, count), start, end, color=FAINT, linewidth=0.2)
         page.colour_bar(scale, ramp(), (0.0, darkest), (_WIDTH + 0.15, _SPECTRUM + _GAP), min(height, 2.0))
 
     best, where = matrix.max(-1)
     rows = zip(names, where.tolist(), best.tolist(), strict=True)
-    story = (f"{name} at {(frame + 0.5) * step:.2f} s ({weight:.2f})" for name, frame, weight in rows)
-    behind = numbers(tokens, [], matrix, seconds=seconds, step_seconds=step, darkest=darkest) if json else None
+    story = (f"{name} at {start + (frame + 0.5) * step:.2f} s ({weight:.2f})" for name, frame, weight in rows)
+    about = {"start_seconds": start, "seconds": seconds, "step_seconds": step}
+    behind = numbers(tokens, [], matrix, **about, darkest=darkest) if json else None
     return draw_picture(path, draw, title, "Attention to sound", story, behind)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from saccade._definitions.checks import in_ranges
 from saccade.errors import ArgumentError
@@ -90,6 +91,9 @@ class Bag(Classifier):
             nn.init.normal_(self.runs.weight, 0, 0.1)
 
     def forward(self, source: Padded) -> Tensor:
+        return self.with_prior(self._sum(source), source)
+
+    def _sum(self, source: Padded) -> Tensor:
         total = torch.where(source.within[..., None], self.words(source.values), 0.0).sum(1)
         count = source.lengths
         for n, rows in self._rows(source.values):
@@ -106,10 +110,17 @@ class Bag(Classifier):
         An n-gram's contribution is divided evenly among its words.
         """
 
-        def differences(vectors: Tensor) -> Tensor:
-            logits: Tensor = self.output(vectors) - self.output(torch.zeros_like(vectors))
+        def contrast(logits: Tensor) -> Tensor:
             chosen = logits[:, label]
             return chosen - (logits.sum(-1) - chosen) / (logits.shape[-1] - 1)
+
+        gain: Tensor | float = 1.0
+        if self.prior is not None:
+            logits = self._sum(Padded(tokens[None], torch.tensor([len(tokens)], device=tokens.device)))
+            gain = (self.prior.bounded(logits) / logits).nan_to_num(1.0)  # of the bound, by class
+
+        def differences(vectors: Tensor) -> Tensor:
+            return contrast((self.output(vectors) - self.output(torch.zeros_like(vectors))) * gain)
 
         shares = differences(self.words.embedding(tokens))
         count = len(tokens)
@@ -118,10 +129,13 @@ class Bag(Classifier):
             count += len(added)
             for offset in range(n):
                 shares[offset : offset + len(added)] += added
-        return shares / self._scale(torch.tensor(count)).to(shares)
+        shares = shares / self._scale(torch.tensor(count)).to(shares)
+        return shares if self.prior is None else shares + contrast(self.prior.contributions(tokens))
 
     def _rows(self, tokens: Tensor) -> Iterator[tuple[int, Tensor]]:
         """Yield each n from 2 on with hashes of the n-grams `(batch, length - n + 1)`."""
+        if torch.compiler.is_exporting():  # then every text has n-grams, those in padding too
+            tokens = F.pad(tokens, (0, self.options.ngrams - 1))
         hashes = tokens
         for n in range(2, min(self.options.ngrams, tokens.shape[1]) + 1):
             hashes = (hashes[:, :-1] * _FACTOR + tokens[:, n - 1 :]) % _MODULUS

@@ -14,12 +14,14 @@ from saccade.errors import ArgumentError
 from saccade.models.checks import below_one
 from saccade.models.padded import Padded
 from saccade.models.recurrent import LockedDropout
+from saccade.models.word_prior import Coefficients, WordPrior
 from saccade.nn import AttentionPool
 
 __all__ = ["Classifier", "Options", "Pool", "Pooled", "Words"]
 
 _DIM = 100  # of word vectors by default
 _UNKNOWN = 3  # id of the unknown word
+_PRIOR_DROPOUT = 0.5  # share of training texts that the model must classify without the prior
 _WIDEST, _MOST_QUERIES = 1_000_000, 10_000
 
 
@@ -40,8 +42,15 @@ class Options:
     word_dropout: float = 0.1
     """Probability that a training word is replaced by the unknown word."""
 
+    prior: Literal["none", "tfidf"] = "none"
+    """Logits to add: none, or those of logistic regression on TF-IDF (tfidf).
+
+    It is fitted before the first step and stays as it is."""
+
     def __post_init__(self) -> None:
         """Reject invalid options."""
+        if self.prior not in ("none", "tfidf"):
+            raise ArgumentError(f"--prior: expected none or tfidf, got {self.prior}")
         if self.embedding_dim is not None:
             in_ranges(self, (("embedding_dim", 1, _WIDEST),))
         below_one(self, "dropout", "word_dropout")
@@ -127,7 +136,15 @@ class Classifier(nn.Module, ABC):
     recipes: ClassVar[dict[str, dict[str, Any]]]
     """Recipes by data set, with "files" for your own texts."""
 
+    unexported: ClassVar[str] = ""
+    """Reason why `saccade export` rejects the model, if any."""
+
     words: Words
+    output: nn.Linear
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.prior: WordPrior | None = None
 
     @abstractmethod
     def forward(self, source: Padded) -> Tensor:
@@ -146,6 +163,19 @@ class Classifier(nn.Module, ABC):
         Most models need ids alone and ignore them.
         """
         return
+
+    def start_from(self, coefficients: Coefficients) -> None:
+        """Add the logits of a logistic regression.
+
+        Those of the model, which has a linear layer `output`, become 0.
+        """
+        self.prior = WordPrior(coefficients, _PRIOR_DROPOUT)
+        nn.init.zeros_(self.output.weight)
+        nn.init.zeros_(self.output.bias)
+
+    def with_prior(self, logits: Tensor, source: Padded) -> Tensor:
+        """Return bounded logits of the model plus those of the regression, if any."""
+        return logits if self.prior is None else self.prior.bounded(logits) + self.prior(source)
 
     def pooled(self, records: Sequence[tuple[str, AuxOutput]], source: Padded) -> Tensor | None:
         """Return the weights of the pooling `(batch, queries, length)`, or None.
@@ -242,5 +272,4 @@ class Pooled(Classifier):
 
     def forward(self, source: Padded) -> Tensor:
         outputs = self.pool(self.features(source), mask=masks.Lengths(source.lengths))
-        logits: Tensor = self.output(self.dropout(outputs.flatten(1)))
-        return logits
+        return self.with_prior(self.output(self.dropout(outputs.flatten(1))), source)

@@ -126,6 +126,7 @@ class Hierarchical(Classifier):
         "reviews": {"hidden_dim": 32, "learning_rate": 1e-2},
         "files": {"learning_rate": 3e-3},
     }
+    unexported: ClassVar[str] = "it cuts texts into sentences, and their number depends on the words"
     ends: Tensor
 
     def __init__(self, size: int, classes: int, options: Options = _DEFAULT) -> None:
@@ -151,8 +152,8 @@ class Hierarchical(Classifier):
         encoded = self.word_encoder(vectors, split.words)
         vectors = self.word_pool(encoded, mask=masks.Lengths(split.words)).flatten(1)
         states = self.sentence_encoder(self.dropout(vectors[split.places]), split.counts)
-        logits: Tensor = self.output(self.dropout(self.pool(states, mask=masks.Lengths(split.counts)).flatten(1)))
-        return logits
+        outputs = self.pool(states, mask=masks.Lengths(split.counts)).flatten(1)
+        return self.with_prior(self.output(self.dropout(outputs)), source)
 
     def pooled(self, records: Sequence[tuple[str, AuxOutput]], source: Padded) -> Tensor:
         """Return each word's weight in its sentence times the weight of the sentence."""

@@ -85,7 +85,7 @@ class Cells(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(cnn.Options):
+class Options(cnn.Sizes):
     """The sizes of an image encoder.
 
     >>> Options(cell_dim=64).channels

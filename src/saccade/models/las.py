@@ -19,6 +19,7 @@ from saccade.errors import ArgumentError
 from saccade.kernels.cells import lstm_of
 from saccade.kernels.topk import Logits
 from saccade.memory import Memory
+from saccade.models import ctc
 from saccade.models.checks import below_one
 from saccade.models.listener import Listener, SpecAugment
 from saccade.models.padded import Padded
@@ -43,8 +44,6 @@ _SIZES = (
     ("frequency_masks", 0, 1000),
     ("frequency_width", 0, 100_000),
 )
-_BLANK = 0  # of CTC. It is the id of padding, so no text contains it.
-_NEVER = -1e6  # log-probability, in nats, of a text with too few frames for CTC
 
 RECIPES: dict[str, dict[str, Any]] = {
     "tones": {"hidden_dim": 64, "embedding_dim": 32, "layers": 2, "learning_rate": 8e-3},
@@ -84,6 +83,12 @@ class Options:
     """Score: additive (content), additive with previous weights (location), or dot.
 
     Dot is the product of two MLPs, as in Chan et al. 2016, Eq. 9."""
+
+    attend_to: Literal["all", "loud"] = "all"
+    """Steps to attend to: all, or loud ones.
+
+    The mean feature of a loud step is at least that of the recording. In a recording of one word nothing else keeps the
+    attention off silence."""
 
     location_filters: int = 10
     """Convolution filters over the previous attention weights."""
@@ -232,9 +237,12 @@ class Las(Seq2Seq[Padded, State]):
         """Encode utterances: frames `(batch, length, source_dim)`."""
         encoded, lengths = self.listener(self.augment(source))
         encoded = self.dropout(encoded)
+        allowed: Tensor | masks.Mask = masks.Lengths(lengths[:, None])
+        if self.options.attend_to == "loud":
+            allowed = _loud(source, self.options.step_frames)[:, None, None]
         heard = encoded[:, None]
         key = heard if self.networks is None else self.networks.key(heard)
-        memory = self.attention.remember(key, heard, mask=masks.Lengths(lengths[:, None]))
+        memory = self.attention.remember(key, heard, mask=allowed)
         zeros = encoded.new_zeros(len(encoded), 1, self.options.hidden_dim)
         states = zeros.repeat(1, 1, self.options.speller_layers)
         return State(states, states, zeros, encoded.new_zeros(len(encoded), 1, encoded.shape[1]), memory, lengths)
@@ -265,12 +273,12 @@ class Las(Seq2Seq[Padded, State]):
         share = self.options.ctc_weight
         log_probs = self.ctc_log_probs(state, labels[:, None], lengths[:, None])[:, 0]
         # Utterances with too few frames for CTC train the speller alone.
-        possible = (log_probs > _NEVER).to(log_probs)
-        ctc = -(log_probs * possible / lengths.clamp(min=1)).sum() / possible.sum().clamp(min=1)
-        return (1 - share) * cost + share * ctc
+        possible = (log_probs > ctc.NEVER).to(log_probs)
+        aligned = -(log_probs * possible / lengths.clamp(min=1)).sum() / possible.sum().clamp(min=1)
+        return (1 - share) * cost + share * aligned
 
     def ctc_log_probs(self, state: State, tokens: Tensor, lengths: Tensor) -> Tensor:
-        r"""Return the CTC log-probability of texts, a sum over all alignments.
+        """Return the CTC log-probability of texts, see `ctc.log_probs_of_texts`.
 
         Args:
             state: the result of `encode`.
@@ -279,22 +287,17 @@ class Las(Seq2Seq[Padded, State]):
 
         Returns:
             `(examples, n)`, in nats. It is -1e6 for a text with too few frames, or with a blank.
-
-        Source:
-            Graves et al. 2006, "Connectionist Temporal Classification", Eq. 3 and 8.
         """
         assert self.ctc is not None
-        count = tokens.shape[1]
         log_probs = wide(self.ctc(state.memory.value[:, 0])).log_softmax(-1)
-        # On a CPU, because torch's gradient on a GPU is not deterministic.
-        log_probs = log_probs.movedim(1, 0).repeat_interleave(count, 1).cpu()
-        steps, sizes = state.lengths.repeat_interleave(count).cpu(), lengths.flatten().cpu()
-        texts = F.pad(tokens.flatten(0, 1), (0, 1)).cpu()  # one position even for empty texts
-        cost = F.ctc_loss(log_probs, texts, steps, sizes, _BLANK, "none", zero_infinity=True)
-        within = torch.arange(texts.shape[1]) < sizes[:, None]
-        possible = (_least_steps(texts, within) <= steps) & ((texts != _BLANK) | ~within).all(1)
-        log_prob = torch.where(possible, -cost, _NEVER)
-        return log_prob.to(tokens.device).view(len(tokens), count)
+        return ctc.log_probs_of_texts(log_probs, state.lengths, tokens, lengths)
+
+    def ctc_alignment(self, state: State, tokens: Tensor) -> Tensor:
+        """Return `ctc.alignment` of an utterance's text without the end token."""
+        assert self.ctc is not None
+        with torch.inference_mode(mode=False):
+            logits = self.ctc(state.memory.value[0, 0].clone())
+            return ctc.alignment(wide(logits).log_softmax(-1), tokens)
 
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
         """Return the weights of all steps as rows, `(batch, target_length, steps)`."""
@@ -348,13 +351,16 @@ class Las(Seq2Seq[Padded, State]):
         return torch.where(torch.rand(len(token), device=token.device) < share, prediction, token)
 
 
-def _least_steps(texts: Tensor, within: Tensor) -> Tensor:
-    """Return the fewest steps of CTC for texts `(n, length)`.
-
-    Each token takes one step, and so does the blank between two equal tokens.
-    """
-    repeated = (texts[:, 1:] == texts[:, :-1]) & within[:, 1:]
-    return within.sum(1) + repeated.sum(1)
+def _loud(source: Padded, step_frames: int) -> Tensor:
+    """Return the steps with at least the mean feature, `(batch, steps)`."""
+    length = source.values.shape[1]
+    padding = (0, -length % step_frames)
+    sound = torch.where(source.within, source.values.mean(-1), 0.0)
+    sums, counts = (F.pad(part, padding).unflatten(1, (-1, step_frames)).sum(2) for part in (sound, source.within))
+    means = sums / counts.clamp(min=1)
+    loud = (means >= sound.sum(1, keepdim=True) / source.lengths[:, None]) & (counts > 0)
+    steps: Tensor = loud | ((counts > 0) & ~loud.any(1, keepdim=True))  # equal means may be rounded differently
+    return steps
 
 
 class _Layer(nn.Module):

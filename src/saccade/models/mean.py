@@ -33,7 +33,8 @@ class Mean(Regressor):
 
     Options: TypeAlias = regressor.Options
     recipes: ClassVar[dict[str, dict[str, Any]]] = {
-        data: {"max_steps": 500, "warmup_steps": 50} for data in ("sine", "heteroscedastic", "maximum", "files")
+        data: {"max_steps": 500, "warmup_steps": 50, "start": "none"}
+        for data in ("sine", "heteroscedastic", "maximum", "files")
     }
 
     def __init__(self, sizes: Sizes, options: regressor.Options = _DEFAULT) -> None:
@@ -43,5 +44,5 @@ class Mean(Regressor):
 
     def read(self, points: Padded, indices: Tensor | None = None) -> Predicted:
         """Return one answer and one deviation for all inputs."""
-        rows = len(points.values)
+        rows = points.values.shape[0]
         return Predicted(self.answer.expand(rows, -1), self.log_deviation.exp().expand(rows, -1))

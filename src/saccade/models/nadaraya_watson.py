@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from saccade._definitions.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.models.known_points import KnownPoints
-from saccade.models.regressor import Sizes, TrainingData
+from saccade.models.regressor import EARLY, Sizes, TrainingData
 from saccade.nn._bandwidth import LeftOut, leave_one_out, means
 
 __all__ = ["NadarayaWatson", "Options"]
@@ -85,7 +85,7 @@ class NadarayaWatson(KnownPoints):
         "sine": {"learning_rate": 1e-2, "max_steps": 500, "warmup_steps": 50},
         "heteroscedastic": {"learning_rate": 1e-2, "max_steps": 500, "warmup_steps": 50},
         "maximum": {},
-        "files": {"learning_rate": 1e-2, "max_steps": 500, "warmup_steps": 50},
+        "files": {"learning_rate": 1e-2, "max_steps": 500, "warmup_steps": 50, **EARLY, "weight_decay": 0.0},
     }
 
     def __init__(self, sizes: Sizes, options: Options = _DEFAULT) -> None:

@@ -3,7 +3,8 @@
     z = (x − μₓ) / σₓ        ŷ = μ_y + σ_y f(z)        interval: ŷ ± q σ_y s(z)
 
 The means μ and deviations σ are those of the training data, and are part of the model's state. If f is a weighted mean
-of training answers, s comes from the same weights. Otherwise s is trained beside f, without a gradient into f.
+of training answers, s comes from the same weights. Otherwise s is trained beside f, without a gradient into f. A start
+is a fitted function, for example ridge regression. It is added to ŷ, so that f learns its errors.
 """
 
 import math
@@ -55,7 +56,8 @@ class TrainingData(NamedTuple):
         mean, std: of each feature, `(features,)`, or of all elements of sets, `(1,)`.
         answers_mean, answers_std: of each answer, `(outputs,)`.
         points: training points, `(points, features)`, empty for sets.
-        answers: of the points, `(points, outputs)`.
+        answers: of the points, `(points, outputs)`. With a start, its errors at these points.
+        start: function whose errors are the answers of the model, or None.
     """
 
     mean: Tensor
@@ -64,6 +66,7 @@ class TrainingData(NamedTuple):
     answers_std: Tensor
     points: Tensor
     answers: Tensor
+    start: nn.Module | None = None
 
 
 class Predicted(NamedTuple):
@@ -94,6 +97,7 @@ class Regressor(nn.Module, ABC):
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
         self.sizes = sizes
+        self.start: nn.Module | None = None
         inputs = sizes.features or 1
         for name, size in (("input", inputs), ("output", sizes.outputs)):
             self.register_buffer(f"{name}_mean", torch.zeros(size, dtype=torch.float64))
@@ -120,7 +124,11 @@ class Regressor(nn.Module, ABC):
             raise ArgumentError(f"--model: expected one that reads sets of any size, got {name}; {way_out}")
 
     def begin(self, data: TrainingData) -> None:
-        """Copy the statistics of the training data."""
+        """Copy the statistics and the start of the training data."""
+        self.start = data.start
+        if data.start is not None and isinstance(output := getattr(self, "output", None), nn.Linear):
+            nn.init.zeros_(output.weight)
+            nn.init.zeros_(output.bias)
         self.input_mean.copy_(data.mean)
         self.input_std.copy_(data.std.where(data.std > _FLOOR, 1.0))
         self.output_mean.copy_(data.answers_mean)
@@ -143,9 +151,12 @@ class Regressor(nn.Module, ABC):
     def forward(self, points: Padded) -> Predicted:
         """Return answers and deviations in the units of the data, float64."""
         mean, deviation = self.read(self.standardized(points))
-        return Predicted(self.output_mean + self.output_std * mean, self.output_std * deviation)
+        mean = self.output_mean + self.output_std * mean
+        return Predicted(mean if self.start is None else mean + self.start(points.values), self.output_std * deviation)
 
-    def loss(self, points: Padded, answers: Tensor, indices: Tensor, kind: str) -> Tensor:
+    def loss(
+        self, points: Padded, answers: Tensor, indices: Tensor, kind: str, started: Tensor | None = None
+    ) -> Tensor:
         r"""Return the loss of standardized answers and of trained deviations.
 
         .. math:: \ell(f(z), y) + \log s(z) + \sqrt{\pi / 2}\, |y - f(z)| / s(z)
@@ -159,7 +170,13 @@ class Regressor(nn.Module, ABC):
             answers: `(batch, outputs)`, in the units of the data.
             indices: of the points among the training points.
             kind: "squared" or "absolute".
+            started: predictions of the start without the points themselves, `(batch, outputs)`, or NaN. Default: those
+                of the start.
         """
+        if self.start is not None:
+            if started is None or bool(started.isnan().any()):
+                started = self.start(points.values)
+            answers = answers - started
         target = ((answers - self.output_mean) / self.output_std).float()
         prediction = self.read(self.standardized(points), indices)
         error = target - prediction.mean.float()

@@ -13,7 +13,7 @@ from torch import Tensor
 from saccade.data.dataset import spread
 from saccade.train.randomness import derive, generator
 
-__all__ = ["POOL", "Cache", "Sampler", "Sized", "by_length", "in_batches", "rectangle"]
+__all__ = ["POOL", "Cache", "Sampler", "Sized", "by_length", "in_batches", "moved", "rectangle"]
 
 _LOOKED_AT = 1000  # number of examples for the mean size of an example
 POOL = 16
@@ -128,6 +128,15 @@ def rectangle(rows: Sequence[Sequence[int]]) -> Tensor:
     ids = np.zeros(inside.shape, np.int64)
     ids[inside] = np.fromiter(chain.from_iterable(rows), np.int64, lengths.sum())
     return torch.from_numpy(ids)
+
+
+def moved(batch: Any, device: torch.device) -> Any:
+    """Return a batch on a device: tensors, and tuples of them.
+
+    >>> moved((torch.zeros(2), (torch.ones(1),)), torch.device("meta"))[1][0].device
+    device(type='meta')
+    """
+    return batch.to(device) if hasattr(batch, "to") else tuple(moved(part, device) for part in batch)
 
 
 class Sampler(Generic[E]):

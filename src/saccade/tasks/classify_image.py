@@ -1,30 +1,43 @@
 """Image classification: a label for an image, learned from images with labels."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from saccade._definitions.checks import in_ranges
-from saccade.data.dataset import no_such_data
+from saccade.data.dataset import no_such_data, training_sample
+from saccade.data.naming import Names
 from saccade.data.splits import SplitNames, SplitOptions
 from saccade.errors import ArgumentError
 from saccade.models.checks import below_one
 from saccade.tasks.image.dataset import Dataset, pixels, refuse_size
-from saccade.tasks.image.images import SUFFIXES, Pixels
+from saccade.tasks.image.images import SUFFIXES, Pixels, batch_of
 from saccade.tasks.image.labelled import LabelledImages
+from saccade.tasks.image.linear import LINEAR, Neighbours, neighbours
 from saccade.tasks.image.maps import LookRequest, Maps, draw_maps, maps_of
 from saccade.tasks.image.shapes import Shapes
-from saccade.tasks.image.sources import open_files
+from saccade.tasks.image.sources import COLUMNS, open_files
+from saccade.tasks.labels.baselines import timed
 from saccade.tasks.labels.ranked import Ranked
-from saccade.tasks.labels.ranking import Ranking, probabilities
+from saccade.tasks.labels.ranking import Ranking, label_numbers, probabilities
 from saccade.tasks.labels.ranks import HEADLINE, Ranks
 from saccade.tasks.labels.request import Request
 from saccade.tasks.request import NoOptions
 from saccade.tasks.task import Task
-from saccade.train.task import Form, Unreadable
+from saccade.train.schedules import FALLING
+from saccade.train.task import Baseline, Form, Suited, Unreadable, options_class
 
-__all__ = ["BUILTIN", "CLASSIFY_IMAGE", "ImageAnswer", "ImageRanks", "Options", "open_images"]
+__all__ = ["BUILTIN", "CLASSIFY_IMAGE", "ImageAnswer", "ImageRanks", "Options", "open_images", "suited"]
+
+_FEW, _BATCH, _STEPS, _EPOCHS = 5_000, 64, 800, 40  # few images, and their batches, least steps, and epochs
+_TINY = 16  # pixels of the side of images that the network keeps at their size
+_LOOKED_AT = 2_000  # training images whose nearest neighbours choose the recipe
 
 BUILTIN = {"shapes": "two coloured shapes in opposite corners; the label compares them; generated on the fly"}
 
@@ -115,10 +128,41 @@ class ImageAnswer(Ranked):
         yield from draw_maps(self.image, self.ranking.title, self.maps, folder, json=json)
 
 
+@dataclass(frozen=True)
 class ImageRanks(Ranks):
     """Predictor of classes of images."""
 
     look = LookRequest
+
+    def baselines(self, data: Dataset, split: str) -> dict[str, Baseline]:
+        """Measure the most frequent label, and logistic regression on pixels and on colours."""
+        labels, found, images = self.codec.labels, super().baselines(data, split), partial(_images, data, split)
+        examples = (data.example(split, index) for index in range(data.size(split) or 0))
+        targets = label_numbers(labels, [example.label for example in examples], split)
+        for name, (regression, count, seconds) in self._fitted(data).items():
+            linear = LINEAR[name]
+            about = f"logistic regression on {linear.about} of {count:,} images"
+            plain = timed(partial(linear.predict, regression, images, len(targets)), targets, labels, about)
+            found[name] = replace(plain, seconds=round(seconds + plain.seconds, 3), advice=linear.advice)
+        return found
+
+    @cached_property
+    def _fitted(self) -> Any:
+        return cache(self._fit)  # learned once for all splits
+
+    def _fit(self, data: Dataset) -> dict[str, tuple[Any, int, float]]:
+        """Return regressions by name, with the number of their images and their seconds."""
+        labels, learned = self.codec.labels, training_sample(data, self.endless, self.learned)
+        images, found = torch.stack([example.image for example in learned]), dict[str, tuple[Any, int, float]]()
+        numbers = label_numbers(labels, [example.label for example in learned], "train")
+        for name, linear in LINEAR.items():
+            began = time.perf_counter()
+            found[name] = linear.fit(images, numbers, len(labels)), len(images), time.perf_counter() - began
+        return found
+
+    def encode(self, inputs: Sequence[Pixels]) -> tuple[Tensor]:
+        """Return images `(batch, channels, height, width)` in [0, 1]."""
+        return (batch_of(inputs),)
 
     def check_look(self, model: Any, look: LookRequest) -> None:
         """Reject an unknown label, and attention of a model without it."""
@@ -139,6 +183,61 @@ class ImageRanks(Ranks):
         return ImageAnswer(image, ranking, count, maps)
 
 
+def _images(data: Dataset, split: str, first: int, last: int) -> Tensor:
+    return torch.stack([data.example(split, index).image for index in range(first, last)])
+
+
+def suited(count: int, side: int, near: Neighbours) -> dict[str, Any]:
+    """Return options beside the recipe for files.
+
+    Few images take smaller batches and fewer steps. Small ones are shifted less, and keep their size in the network. If
+    left and right matter, images are not mirrored. If colours say more than places, they are a part of the model.
+
+    Args:
+        count: number of training images.
+        side: of an image in pixels, the shorter one.
+        near: neighbours of training images.
+
+    Example:
+        >>> suited(50_000, 28, Neighbours(0.9, 0.3, 0.1, sides=True, coloured=False))
+        {'shift': 3, 'flip': False}
+    """
+    options: dict[str, Any] = {}
+    if count < _FEW:
+        steps = max(_STEPS, _EPOCHS * count // _BATCH)
+        options |= {"batch_size": _BATCH, "max_steps": steps, "schedule_steps": steps, "warmup_steps": steps // 10}
+        options |= {"validation_steps": steps // 4, "checkpoint_steps": steps // 4}
+    if side < 8 * Options.shift:
+        options["shift"] = side // 8
+    if side <= _TINY:
+        options["stem_stride"] = 1
+    if near.sides:
+        options["flip"] = False
+    if near.coloured:
+        options["colours"] = True
+    return options
+
+
+def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
+    """Recipe for the number, the size and the nearest neighbours of the user's images."""
+    usual, names = task.recipe(model, given["data"]), {f.name for f in fields(options_class(task, model))} - {*given}
+    rows = task.rows(model, given, objects)
+    data = rows.get()
+    learned = training_sample(data, _LOOKED_AT, _LOOKED_AT)
+    near = neighbours(torch.stack([example.image for example in learned]), [example.label for example in learned])
+    if usual.get("schedule") not in FALLING:
+        names -= {"schedule_steps", "warmup_steps"}
+    count, side = data.size("train") or _FEW, min(data.shape[1:])
+    options = {name: value for name, value in suited(count, side, near).items() if name in names}
+    words = [
+        f"--{'' if value else 'no-'}{name}" if isinstance(value, bool) else f"--{name.replace('_', '-')} {value}"
+        for name, value in options.items()
+    ]
+    by = f"{near.pixels:.0%} by pixels, {near.mirrored:.0%} mirrored, {near.colours:.0%} by colours"
+    reason = f"{count:,} images of {side} pixels, nearest neighbours right for {by}: defaults are {' '.join(words)}"
+    return Suited({**usual, **options}, reason if words else "", rows)
+
+
 CLASSIFY_IMAGE = Task(
     name="classify-image",
     summary="Image classification: a label for an image, learned from images with labels.",
@@ -149,7 +248,7 @@ CLASSIFY_IMAGE = Task(
         "cnn-attention": "saccade.models.cnn_attention:CNNAttention",
     },
     builtin=BUILTIN,
-    open=lambda options, objects: open_images(options.data, options.size, objects, SplitNames.of_options(options)),
+    open=lambda options, objects: open_images(options.data, options.size, objects, Names.of_options(options)),
     codec=LabelledImages,
     predictor=ImageRanks,
     Options=Options,
@@ -157,6 +256,8 @@ CLASSIFY_IMAGE = Task(
     requests={"predict": Request, "eval": NoOptions, "look": LookRequest},
     inputs="files",
     suffixes=SUFFIXES,
-    columns=lambda options: (("image", "img"),),
+    columns=COLUMNS,
+    suit=_suited,
+    signature=LabelledImages.signature,
 )
 """The task, see docs/classify-image.md. Models have recipes of their own."""

@@ -1,21 +1,26 @@
 """Inputs from Python: texts, paths, files, data frames, Arrow tables, rows."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from saccade._system.notes import say
 from saccade.data.arrow import is_arrow, read_arrow
+from saccade.data.columns import find_columns
+from saccade.data.dataset import inventory
 from saccade.data.files import ENDS
 from saccade.data.folders import files_below
 from saccade.data.objects import table_rows
 from saccade.data.splits import SplitNames
-from saccade.data.tables import read_table
+from saccade.data.tables import JSON, number_of, read_table
 from saccade.data.texts import lines_of, read_text, suffix_of
+from saccade.errors import ArgumentError
 from saccade.tasks.task import Job
 
-__all__ = ["Inputs", "input_lines"]
+__all__ = ["Inputs", "input_lines", "is_table"]
 
 
 class _Arrow(Protocol):
@@ -39,12 +44,21 @@ def input_lines(task: Job, inputs: Inputs) -> Iterator[str]:
     """
     if isinstance(inputs, Path) or (isinstance(inputs, str) and task.inputs == "files"):
         return task.lines(_of_path(task, Path(inputs)))
-    if hasattr(inputs, "to_pylist"):
-        return task.lines(inputs.to_pylist())
     if isinstance(inputs, Mapping) and all(isinstance(cell, Path) or np.isscalar(cell) for cell in inputs.values()):
         return task.lines([inputs])
     rows = None if isinstance(inputs, str) else table_rows(inputs, "inputs")
+    if rows is None and hasattr(inputs, "to_pylist"):  # a column of Arrow
+        rows = inputs.to_pylist()
     return task.lines(inputs if rows is None else rows)
+
+
+def is_table(path: Path) -> bool:
+    """Return whether a file of inputs has rows, from its name.
+
+    >>> is_table(Path("texts.csv.gz")), is_table(Path("texts.txt"))
+    (True, False)
+    """
+    return is_arrow(path) or (suffix_of(path) in ENDS and suffix_of(path) != ".txt")
 
 
 def _of_path(task: Job, path: Path) -> Iterable[Any]:
@@ -53,11 +67,35 @@ def _of_path(task: Job, path: Path) -> Iterable[Any]:
     if path.is_dir() and files:
         return [str(file) for file in files_below(path) if file.suffix.lower() in task.suffixes]
     if path.is_dir() or is_arrow(path):
-        return (row for table in read_arrow(path, SplitNames()).values() for row in table.rows)
-    if suffix_of(path) in ENDS and suffix_of(path) != ".txt":
-        rows: Iterable[Mapping[str, Any]] = read_table(path).rows
+        return (row for table in read_arrow(path, SplitNames()).values() for row in _named(task, path, table.rows))
+    if is_table(path) and not _has_numbers(task, path):
+        rows = _named(task, path, read_table(path, task.columns or None, more=True).rows)
         return [_beside(path.parent, row) for row in rows] if files else rows
-    return [str(path)] if files else lines_of(read_text(path)[0])
+    return [str(path)] if files and not is_table(path) else lines_of(read_text(path)[0])
+
+
+def _named(task: Job, path: Path, rows: Iterable[Any]) -> list[Any]:
+    """Return rows, with a note of the columns that are not read."""
+    listed = list(rows)
+    if task.columns and listed and isinstance(listed[0], Mapping):
+        read = find_columns(task.columns, list(listed[0]), str(path))
+        for column in (column for column, name in zip(task.columns, read, strict=True) if name is None):
+            got = f"got {inventory(listed[0])}; rename the one that has it"
+            raise ArgumentError(f"{path}: expected a column {' or '.join(column.names)}, {got}")
+        if others := [name for name in listed[0] if name not in read]:
+            say(f"{path}: reading {inventory(filter(None, read))}; other columns are not read: {inventory(others)}")
+    return listed
+
+
+def _has_numbers(task: Job, path: Path) -> bool:
+    """Return whether the first line of a table is a row of numbers, for a task of numbers."""
+    if task.columns or suffix_of(path) in JSON:
+        return False
+    first = next(filter(str.strip, lines_of(read_text(path)[0])), "")
+    try:
+        return bool([number_of(cell) for cell in re.split("[,;|\t]", first)])
+    except ValueError:
+        return False
 
 
 def _beside(folder: Path, row: Mapping[str, Any]) -> dict[str, Any]:

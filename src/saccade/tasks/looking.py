@@ -1,7 +1,9 @@
 """Options of pictures of a sequence: attention, or gradients."""
 
+import base64
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, get_args
 
 import torch
@@ -12,7 +14,7 @@ from saccade.look import sequential_jacobian
 from saccade.look._jacobian import returning
 from saccade.models.padded import Padded
 
-__all__ = ["JACOBIAN", "MOVED", "By", "LookRequest", "jacobian"]
+__all__ = ["JACOBIAN", "MOVED", "By", "LookRequest", "Pictures", "jacobian"]
 
 By = Literal["attention", "jacobian"]
 JACOBIAN = "Sequential Jacobian, shares of each row"
@@ -81,3 +83,12 @@ def jacobian(
             return run(Padded(*(part.expand(len(vectors), *part.shape[1:]) for part in source)))
 
     return sequential_jacobian(moved, vectors, weight).cpu()
+
+
+class Pictures(list[Path]):
+    """The paths of pictures; a notebook shows the pictures themselves."""
+
+    def _repr_html_(self) -> str:
+        pictures = (path for path in self if path.suffix == ".png" and path.is_file())
+        encoded = (base64.b64encode(path.read_bytes()).decode() for path in pictures)
+        return "".join(f'<img style="max-width: 100%" src="data:image/png;base64,{content}">' for content in encoded)

@@ -1,6 +1,6 @@
 """Parts of a task, for authors of tasks: `from saccade.tasks import parts`."""
 
-from saccade.data import Blank, Column, Examples, Row, Rows, SplitNames, open_rows
+from saccade.data import Blank, Column, Examples, Names, Row, Rows, SplitNames, open_rows
 from saccade.data.columns import label, text, words
 from saccade.data.dataset import training_sample
 from saccade.data.generated import Generated, first_in
@@ -33,6 +33,7 @@ __all__ = [
     "LabelledText",
     "LabelledWords",
     "Loss",
+    "Names",
     "NoOptions",
     "Predictor",
     "Ranks",

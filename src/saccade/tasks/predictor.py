@@ -61,6 +61,13 @@ class Predictor(ABC):
         """
         return model(batch[0]).argmax(-1).tolist()  # type: ignore[no-any-return]
 
+    def encode(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the arguments of the model for inputs from the codec.
+
+        Default: the first field of a batch.
+        """
+        return (self.codec.collate(inputs)[0],)
+
     @abstractmethod
     def baselines(self, data: Any, split: str) -> dict[str, Baseline]:
         """Measure simple methods on a split."""

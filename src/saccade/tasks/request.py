@@ -50,11 +50,11 @@ def results_name(split: str, unusual: Mapping[str, Any], folder: Path) -> str:
 
 
 def _words(unusual: Mapping[str, Any], folder: Path) -> Iterator[str]:
-    """Yield words of a request for a file name. Runs are relative to `folder.parent`."""
+    """Yield words of a request for a file name. Runs and data are relative to `folder.parent`."""
     for name, value in unusual.items():
         for item in value if name == "ensemble" else [value]:
             yield name.replace("_", "-")
-            if name == "ensemble":
+            if name in ("ensemble", "data"):
                 path = os.path.relpath(Path(item).resolve(), folder.resolve().parent)
                 yield path.replace("%", "%25").replace(os.sep, "%2F")
             elif value is not True:

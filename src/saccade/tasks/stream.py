@@ -1,12 +1,16 @@
 """A stream of answers to lines, in order and in constant memory."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from saccade._system.notes import say
-from saccade.data.columns import Column
+import numpy as np
+
+from saccade._system.notes import Repeated, caught, say
+from saccade.data.columns import FILL, Column, is_empty
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.train.task import Unreadable
 
@@ -50,7 +54,8 @@ def stream(
     """Answer lines as they come.
 
     An invalid line leads to a note and an answer as `Unreadable`. The stream goes on, and ends with an error. If the
-    only line is invalid and not typed, its own error is raised.
+    only line is invalid and not typed, its own error is raised. Of equal notes about lines that are not typed the first
+    is logged at once, and the last with their number at the end.
 
     Args:
         read: from a line and its number, from 1 on, to an input.
@@ -67,10 +72,19 @@ def stream(
         [2, 3, 4]
     """
     inputs, number, failed = enumerate(_inputs(read, lines, typed), 1), 0, 0
-    while block := list(islice(inputs, ahead)):
-        yield from answer([item for _, item in block])
-        number = block[-1][0]
-        failed += sum(isinstance(item, Unreadable) for _, item in block)
+    repeated, block = Repeated(), list[tuple[int, Any]]()
+    counted = nullcontext if typed else partial(caught, repeated)
+    try:
+        while True:
+            with counted():
+                if not (block := list(islice(inputs, ahead))):
+                    break
+                answers = answer([item for _, item in block])
+            yield from answers
+            number = block[-1][0]
+            failed += sum(isinstance(item, Unreadable) for _, item in block)
+    finally:
+        repeated.close()
     if failed:
         raise ArgumentError(f"{failed} of {number} inputs could not be read, as said above; their answers are blank")
 
@@ -96,6 +110,10 @@ def _cell(row: Mapping[str, Any], names: Sequence[str], number: int) -> str:
         expected = f"a column {' or '.join(names)}" if names else "a single column"
         raise ArgumentError(f"inputs: row {number}: expected {expected}, got {', '.join(map(str, row)) or 'none'}")
     cell = row[name]
+    if is_empty(cell):
+        raise ArgumentError(f"inputs: row {number}: expected a text or a path in {name}, got an empty cell; {FILL}")
+    if isinstance(cell, int | np.integer) and not isinstance(cell, bool):
+        return str(cell)
     if isinstance(cell, list | tuple) and all(isinstance(word, str) for word in cell):
         return " ".join(cell)
     if not isinstance(cell, str | Path):

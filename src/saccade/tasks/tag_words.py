@@ -60,7 +60,10 @@ def _sentence(dice: Random) -> parts.LabelledText:
     return parts.LabelledText(" ".join(words), " ".join(tags))
 
 
-_COLUMNS = (parts.Column("text", ("words", "text"), parts.words), parts.Column("label", ("tags",), parts.words))
+_COLUMNS = (
+    parts.Column("words", ("words", "text"), parts.words, what="words"),
+    parts.Column("tags", ("tags",), parts.words, what="tags"),
+)
 
 
 def _open(options: Any, objects: Any) -> Any:
@@ -68,11 +71,11 @@ def _open(options: Any, objects: Any) -> Any:
         options.data,
         {"names": Names},
         _COLUMNS,
-        partial(parts.Examples, make=lambda row: parts.LabelledText(**row)),
-        parts.SplitNames.of_options(options),
+        partial(parts.Examples, make=lambda row: parts.LabelledText(row["words"], row["tags"])),
+        parts.Names.of_options(options),
         objects,
-        labels=lambda row: row["label"].split(),
-        blank=parts.Blank[parts.Row](lambda row: not row["text"], "texts, which are blank"),
+        labels=lambda row: row["tags"].split(),
+        blank=parts.Blank[parts.Row](lambda row: not row["words"], "texts, which are blank"),
         what="texts",
         check=_check,
         first=(conll,),
@@ -80,7 +83,7 @@ def _open(options: Any, objects: Any) -> Any:
 
 
 def _check(row: parts.Row) -> None:
-    words, tags = (len(row[name].split()) for name in ("text", "label"))
+    words, tags = (len(row[name].split()) for name in ("words", "tags"))
     if words != tags:
         raise ValueError(f"expected a tag for each of {words} words, got {tags} tags")
 
@@ -100,6 +103,6 @@ TAG_WORDS = parts.Task(
         "names": {"learning_rate": 3e-3, "warmup_steps": 20, "max_steps": 300, "validation_steps": 100},
         "files": {"warmup_steps": 100, "validation_steps": 200, "patience": 5},
     },
-    columns=lambda options: (_COLUMNS[0].names,),
+    columns=_COLUMNS,
 )
 """The task, see docs/tag-words.md."""

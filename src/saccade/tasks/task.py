@@ -6,20 +6,26 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import torch
 from torch import nn
 
 from saccade._system.notes import say
+from saccade.data.columns import Column
 from saccade.data.dataset import Dataset, Lazy, opened, take
+from saccade.data.naming import data_options, input_columns, reading
 from saccade.errors import ArgumentError
 from saccade.tasks import load_task
-from saccade.tasks.batches import Sampler
+from saccade.tasks.batches import Sampler, by_length, moved
+from saccade.tasks.codec import Codec
 from saccade.tasks.ensembles import check_alike, shortest_texts
+from saccade.tasks.export import Signature
 from saccade.tasks.predictor import Predictor
 from saccade.tasks.request import NoOptions
 from saccade.tasks.stream import texts
+from saccade.tasks.text.tokenizer import Tokenizer
+from saccade.tasks.views import AsTraining, Few
 from saccade.train.task import (
     Answer,
     Baseline,
@@ -36,7 +42,7 @@ from saccade.train.task import (
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
 
-__all__ = ["AsTraining", "Codec", "Hard", "Job", "Task"]
+__all__ = ["AsTraining", "Hard", "Job", "Task"]
 
 AT_ONCE = 256
 """Examples of a block of an evaluation."""
@@ -50,61 +56,6 @@ class Hard(NamedTuple):
     answer: Answer
 
 
-@dataclass(frozen=True)
-class AsTraining:
-    """Data with any split as the training split.
-
-    Examples of training have their targets as tensors.
-    """
-
-    data: Any
-    split: str
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self.data, name)
-        if not callable(value):
-            return value
-        return lambda *arguments: value(*(self.split if item == "train" else item for item in arguments))
-
-
-class Codec(Protocol):
-    """From examples to tensors: learned from a training split, and saved."""
-
-    @property
-    def options(self) -> Any:
-        """Options of the run."""
-
-    @classmethod
-    def fit(cls, data: Any, options: Any) -> tuple[Self, Iterable[str]]:
-        """Learn from the training split, and return notes for the user too."""
-
-    def save(self, folder: Path) -> None:
-        """Write what `restore` reads."""
-
-    @classmethod
-    def restore(cls, folder: Path, options: Any) -> Self:
-        """Read the codec of a run."""
-
-    def encode(self, examples: Sequence[Any], split: str) -> list[Any]:
-        """Return a sample (`tasks.batches.Sized`) of each example."""
-
-    def collate(self, samples: Sequence[Any], step: int | None = None) -> Any:
-        """Return a batch with `to(device)`, augmented if there is a training step."""
-
-    def build(self, model: Any) -> nn.Module:
-        """Return a freshly initialized model of a class."""
-
-    def show(self, example: Any, name: str) -> Example:
-        """Return an example for people."""
-
-    def read(self, line: str, number: int) -> Any:
-        """Return line `number` of the inputs for `Predictor.answer`."""
-
-    @property
-    def parts(self) -> Mapping[str, tuple[object, str]]:
-        """Parts that members of an ensemble share by name, each with a description."""
-
-
 def _usual(task: "Task", model: str, given: Mapping[str, Any], objects: Any) -> Suited:
     return Suited(task.recipe(model, given["data"]), data=objects)
 
@@ -114,6 +65,11 @@ def _sampled(job: "Job") -> Sampler[Any]:
     if hasattr(settings, "batch_tokens"):
         return Sampler(encode, size, settings.batch_tokens, settings.seed)
     return Sampler(encode, size, settings.batch_size, settings.seed, count=len)
+
+
+def _batch(settings: Any, longest: int) -> int:
+    """Size of a training batch, padding included."""
+    return settings.batch_tokens if hasattr(settings, "batch_tokens") else settings.batch_size * longest  # type: ignore[no-any-return]
 
 
 def _in_blocks(job: "Job", model: nn.Module, split: str, indices: Sequence[int], request: Any) -> Evaluation:
@@ -153,7 +109,8 @@ class Task:
         requests: dataclass of the options of the verbs "predict", "eval" and "look". Default: no options.
         inputs: lines of text, or paths of files. "-" is standard input.
         suffixes: suffixes of input files in a folder, or a function of the codec.
-        columns: from a run's options to the accepted names of each column of an input, for rows from Python.
+        columns: needed columns of its tables, the answer last. `Options` gets an option for the name of each.
+        file_column: a name of the column that holds a file, if inputs are lines.
         suit: recipe of a model for data of the user.
         sampler: from a job to its training batches. Default: about `batch_tokens` words, or else `batch_size` samples.
         evaluate: measures some examples of a split. Default: by the predictor's `predict` and `measure`.
@@ -161,6 +118,7 @@ class Task:
         joined: from a job, its model and other runs to the codec of the ensemble. Default: that of the job, with the
             least `max_length` of all runs.
         at_once: examples of a split that are in memory together. Default: `AT_ONCE`.
+        signature: from a codec and a model to what `saccade export` writes. None: the task has no export.
     """
 
     name: str
@@ -177,13 +135,19 @@ class Task:
     requests: Mapping[str, type] = field(default_factory=lambda: dict.fromkeys(("predict", "eval", "look"), NoOptions))
     inputs: Literal["lines", "files"] = "lines"
     suffixes: tuple[str, ...] | Callable[[Any], tuple[str, ...]] = ()
-    columns: Callable[[Any], Sequence[Sequence[str]]] = field(default=lambda options: (), repr=False)
+    columns: tuple[Column, ...] = field(default=(), repr=False)
+    file_column: str | None = None
     suit: Callable[["Task", str, Mapping[str, Any], Any], Suited] = field(default=_usual, repr=False)
     sampler: Callable[["Job"], Sampler[Any]] = field(default=_sampled, repr=False)
     evaluate: Callable[["Job", nn.Module, str, Sequence[int], Any], Evaluation] = field(default=_in_blocks, repr=False)
     lines: Callable[[Any, Any], Iterator[str]] | None = field(default=None, repr=False)
     joined: Callable[["Job", nn.Module, Sequence["Trained"]], Any] = field(default=_joined, repr=False)
     at_once: int | None = None
+    signature: Callable[[Any, nn.Module], Signature] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        """Add the options of data: an encoding, and names of columns."""
+        object.__setattr__(self, "Options", data_options(self.Options, self.columns))
 
     def recipe(self, model: str, data: str) -> dict[str, Any]:
         """Return the defaults of a model on a data set."""
@@ -200,12 +164,22 @@ class Task:
     def prepare(self, options: Any, objects: Any = None) -> "Job":
         """Open the data and fit the codec."""
         data = self._opened(options, objects).get()
+        guessed = {f"{name}_column": column for name, column in getattr(data, "guessed", {}).items()}
+        options = replace(options, **guessed)
         codec, notes = self.codec.fit(data, options)
         for note in filter(None, (data.note, *notes)):
             say(note)
         job = Job(self, codec, Lazy(lambda: data))
         job.sampler  # noqa: B018 (its first look at the data may reject them before there is a run)
         return job
+
+    def trial(self, options: Any, objects: Any = None) -> "Job":
+        """Return a job with a codec of a few training examples, to time its steps."""
+        data = Few(self._opened(options, objects).get())
+        try:
+            return Job(self, self.codec.fit(data, options)[0], Lazy(lambda: data))
+        except ArgumentError:  # the few may be unusual
+            return self.prepare(options, objects)
 
     def restore(self, options: Any, folder: Path, objects: Any = None) -> "Job":
         """Read the codec of a run. Its data are opened at their first use."""
@@ -216,7 +190,12 @@ class Task:
         return load_task, (self.name,)
 
     def _opened(self, options: Any, objects: Any) -> Lazy[Any]:
-        return opened(objects, partial(self.open, options))
+        return opened(objects, partial(self._open, options))
+
+    def _open(self, options: Any, objects: Any) -> Dataset[Any]:
+        """Open data with files of text in the encoding of an option."""
+        with reading(options, self.builtin):
+            return self.open(options, objects)
 
 
 @dataclass(frozen=True)
@@ -261,6 +240,11 @@ class Job:
     def inputs(self) -> Literal["lines", "files"]:
         """Kind of the inputs."""
         return self.task.inputs
+
+    @property
+    def columns(self) -> list[Column]:
+        """Columns of an input, with the name of an option or guess before the usual names."""
+        return input_columns(self.settings, self.task.columns)
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -320,6 +304,23 @@ class Job:
         """Return the sampler of training samples of any split."""
         return replace(self, rows=Lazy(lambda: AsTraining(self.data, split))).sampler
 
+    def mean_loss(self, model: nn.Module, split: str, limit: int | None = None) -> float | None:
+        """Return the mean loss of a split, or of `limit` examples spread over it.
+
+        Examples that training leaves out, such as too long ones, have no loss. It is None if all are left out.
+        """
+        device, sampler, losses = next(model.parameters()).device, self.sampler_of(split), list[Loss]()
+        indices, at_once = take(self.data, split, limit), self.at_once
+        for first in range(0, len(indices), at_once):
+            with suppress(ArgumentError):
+                samples = sampler.encode(indices[first : first + at_once])
+                sizes = [sample.size for sample in samples]
+                for group in by_length(sizes, _batch(self.settings, max(sizes))):
+                    batch = self.codec.collate([samples[index] for index in group]).to(device)
+                    losses.append(self.loss(model, batch))
+        count = sum(loss.count for loss in losses)
+        return sum(loss.total.item() * loss.count for loss in losses) / count if count else None
+
     def hardest(self, model: nn.Module, split: str, count: int, request: Any = None) -> list[Hard]:
         """Return the examples of a split with the largest losses, largest first.
 
@@ -351,11 +352,35 @@ class Job:
         """Return Python objects as lines for `read`."""
         if self.task.lines is not None:
             return self.task.lines(self.codec, inputs)
-        return texts(inputs, self.task.columns(self.settings))
+        return texts(inputs, [column.names for column in self.columns])
 
     def read(self, line: str, number: int) -> Any:
         """Return line `number` of the inputs for `answer`."""
         return self.codec.read(line, number)
+
+    def encode(self, lines: Iterable[str], device: torch.device) -> tuple[Any, ...]:
+        """Return lines as one batch: the arguments of the model.
+
+        Raises:
+            ArgumentError: if there are none, or one is blank or could not be read.
+        """
+        read = list[Any]()
+        for number, line in enumerate(lines, 1):
+            read.append(self.read(line, number))
+            if not line.strip() or getattr(read[-1], "size", 1) == 0:
+                raise ArgumentError(f"inputs: expected none that is blank, got number {number}; leave it out")
+        if not read:
+            raise ArgumentError("inputs: expected one or more, got none")
+        batch: tuple[Any, ...] = moved(self.predictor.encode(read), device)
+        return batch
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """Tokenizer of input texts, or of the texts that the model writes about other inputs."""
+        for name in ("words", "source", "target"):
+            if (tokenizer := getattr(self.codec, name, None)) is not None:
+                return cast("Tokenizer", tokenizer)
+        raise ArgumentError(f"tokenizer: expected a run with a tokenizer, got one of {self.name}, which has none")
 
     def check(self, model: nn.Module, request: Any) -> None:
         """Reject a request that does not fit the model."""

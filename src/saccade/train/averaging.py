@@ -1,16 +1,19 @@
 """The trained model: the last or the best weights, or a mean of checkpoints."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from torch import Tensor, nn
 
 from saccade._system.notes import say
 from saccade.train.checkpoint import CorruptCheckpoint, list_steps, load_best, load_weights
 from saccade.train.options import Options
-from saccade.train.results import TrainState
+from saccade.train.results import Training, TrainState, decides_by_loss, is_better, validation_loss
 from saccade.train.run import Run
-from saccade.train.weights import mean, tensors
+from saccade.train.task import Evaluation, value
+from saccade.train.weights import load_into, mean, tensors
 
 
 @dataclass(frozen=True)
@@ -25,20 +28,24 @@ class Candidate:
         return f"the mean of steps {steps}" if len(self.steps) > 1 else f"step {steps} alone"
 
 
-def regular(steps: Iterable[int], end: int, every: int, count: int) -> list[int]:
+def regular(steps: Iterable[int], end: int, is_due: Callable[[int], bool], count: int) -> list[int]:
     """Return the steps of a mean of `count` weights, except the step `end`.
 
-    These are the last multiples of `every` before `end`. Interruptions make checkpoints at other steps. Without them
-    a resumed run equals the uninterrupted one.
+    These are the last steps before `end` at which a checkpoint is due. Interruptions make checkpoints at other steps.
+    Without them a resumed run equals the uninterrupted one.
     """
-    multiples = sorted(step for step in steps if step < end and step % every == 0)
-    return multiples[max(0, len(multiples) - count + 1) :]
+    due = sorted(step for step in steps if step < end and is_due(step))
+    return due[max(0, len(due) - count + 1) :]
+
+
+def _is_due(state: TrainState, options: Options) -> Callable[[int], bool]:
+    return partial(state.is_due, "checkpoint_steps", options)
 
 
 def needed(steps: Iterable[int], state: TrainState, options: Options) -> set[int]:
     """Return the steps with weights for the trained model, for any end of the run."""
-    there, every, count = list(steps), options.checkpoint_steps, options.average
-    return {*regular(there, state.step + 1, every, count + 1), *regular(there, state.best_step, every, count)}
+    there, is_due, count = list(steps), _is_due(state, options), options.average
+    return {*regular(there, state.step + 1, is_due, count + 1), *regular(there, state.best_step, is_due, count)}
 
 
 def candidates(run: Run, model: nn.Module, state: TrainState, options: Options) -> list[Candidate]:
@@ -55,7 +62,7 @@ def candidates(run: Run, model: nn.Module, state: TrainState, options: Options) 
         say(f"no checkpoint of step {end}, so the model is that of the last step, {state.step}")
         return [Candidate(last, [state.step])]
     earlier: dict[int, dict[str, Tensor]] = {}
-    for step in regular(list_steps(run.checkpoints), end, options.checkpoint_steps, options.average):
+    for step in regular(list_steps(run.checkpoints), end, _is_due(state, options), options.average):
         try:
             earlier[step] = load_weights(run.checkpoints, step)
         except CorruptCheckpoint as error:
@@ -66,3 +73,35 @@ def candidates(run: Run, model: nn.Module, state: TrainState, options: Options) 
         there = f"there {verb} but {count} {noun} of this run that --average takes"
         say(f"--average {options.average}: {there} (step {', '.join(map(str, steps))})")
     return [Candidate(mean([*earlier.values(), last]), steps), alone] if earlier else [alone]
+
+
+def choose(
+    training: Training, models: list[Candidate], evaluations: list[Evaluation]
+) -> tuple[int, list[dict[str, Any]]]:
+    """Return the index of the best candidate on validation, and all headlines.
+
+    The first is a mean. The losses are measured if they decide: see `is_better`.
+    """
+    if not evaluations:
+        return 0, []
+    task, model, best = training.task, training.model, 0
+    numbers = [value(evaluation.metrics[task.headline]) for evaluation in evaluations]
+    losses: list[float | None] = [None] * len(models)
+    if decides_by_loss(evaluations[0].examples, *numbers):
+        for number, candidate in enumerate(models):
+            load_into(model, candidate.weights)
+            losses[number] = validation_loss(task, model, training.options.seed)
+    for number in range(1, len(models)):
+        if is_better((numbers[number], losses[number]), (numbers[best], losses[best]), evaluations[0].examples):
+            best = number
+    parts = zip(numbers, losses, models, strict=True)
+    scores = ", ".join(f"{_scored(number, loss)} for {candidate}" for number, loss, candidate in parts)
+    say(f"{task.headline.replace('_', ' ')} on validation is {scores}: the model is {models[best]}")
+    return best, [
+        {"steps": candidate.steps, task.headline: number, **({} if loss is None else {"loss": loss})}
+        for number, loss, candidate in zip(numbers, losses, models, strict=True)
+    ]
+
+
+def _scored(number: float, loss: float | None) -> str:
+    return f"{number:.4f}" + ("" if loss is None else f" (loss {loss:.4f})")

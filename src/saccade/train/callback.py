@@ -20,9 +20,10 @@ from saccade.train.balance import expert_shares
 from saccade.train.checkpoint import Checkpoint, list_steps, prune, save, save_best
 from saccade.train.optimization import flat_from, learning_rate, optimizer_tensors
 from saccade.train.options import origin
+from saccade.train.pace import FOR_FINAL, Mark, Watch, progress
 from saccade.train.progress import Bar, clock
 from saccade.train.randomness import python_and_numpy
-from saccade.train.results import Training, final_seconds, measure, sample, sizes, undisturbed
+from saccade.train.results import Training, final_seconds, measure, sample, sizes, undisturbed, validation_loss
 from saccade.train.task import value, values
 from saccade.train.weights import not_finite, tensors
 
@@ -43,6 +44,10 @@ class RunCallback(pl.Callback):
         self.signalled = self.interrupted = False
         self.loss, self.measured = math.nan, ""
         self.mark, self.before = 0.0, self.state.seconds
+        self.start, self.watch = training.began, _watch(training) if training.ticks and self.ranks.leads else None
+        self.closing = 0.0 if self.watch is None else training.closing
+        self.expected: tuple[float, float] | None = None  # seconds by the last validation, for the watch
+        self.noted_final = False
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Start the clock, and handle Ctrl-C and similar signals.
@@ -50,6 +55,10 @@ class RunCallback(pl.Callback):
         Lightning restores the handlers at the end.
         """
         self.mark = time.perf_counter()
+        if self.start is not None:
+            self.state.seconds = self.before = self.mark - self.start
+        if self.watch is not None:
+            self.watch.seconds, self.state.reserve = self.state.seconds, self.watch.reserve
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
@@ -61,20 +70,20 @@ class RunCallback(pl.Callback):
         """Count a step, and measure, show and save if it is time."""
         state, options = self.state, self.options
         state.step += 1
-        validate, save_now = (state.step % every == 0 for every in (options.validation_steps, options.checkpoint_steps))
+        validate, save_now = (state.is_due(name, options) for name in ("validation_steps", "checkpoint_steps"))
         write = validate or save_now or state.step % _LOOK_EVERY == 0
         if write:
             self._look(outputs["loss"])
         self._tick(training=True)
-        at_last = options.max_steps is None and state.step == options.schedule_steps
+        at_last = options.max_steps is None and state.step == options.schedule_steps and "warmup" not in state.clock
         if self.ranks.leads and at_last and (note := flat_from(options)):
             self.bar.note(note)  # not before: a clock ends the run, perhaps earlier
         metrics, shares = self._validate() if validate and self.ranks.leads else ({}, {})
-        stop = self._agree(outputs["count"])
-        if stop and not write:  # before every checkpoint: all are finite
+        stop, mark = self._agree(outputs["count"], self._pace())
+        if (stop or mark) and not write:  # before every checkpoint: all are finite
             self._look(outputs["loss"])
         if self.ranks.leads:
-            self._show(trainer, write, metrics, shares)
+            self._show(trainer, write or mark is not None, {**metrics, **_logged(mark)}, shares)
             if save_now:
                 self._save(trainer)
         trainer.should_stop = stop
@@ -89,13 +98,45 @@ class RunCallback(pl.Callback):
         self.signalled = True
         signal.signal(number, signal.default_int_handler)
 
-    def _agree(self, count: int) -> bool:
-        """Count the units of all processes, and decide for all of them whether to stop."""
+    def _agree(self, count: int, pace: float) -> tuple[bool, Mark | None]:
+        """Count the units of all processes, and decide for all of them whether to stop.
+
+        The first process looks at the clock. Its pace becomes a mark of all of them, if it is not 0.
+        """
         ended = self.ranks.leads and self.state.ended(self.options)  # one clock decides
-        units, signals, ends = self.ranks.sums(count, self.signalled, ended)
+        units, signals, ends, pace = self.ranks.sums(count, self.signalled, ended, pace)
         self.state.tokens += int(units)
         self.interrupted = signals > 0 and not ends
-        return signals > 0 or ends > 0
+        mark = Mark(self.state.step, progress(self.state.marks, self.state.step), pace) if pace else None
+        if mark is not None:
+            self.state.marks.append(mark)
+        return signals > 0 or ends > 0, mark
+
+    def _pace(self) -> float:
+        """Return the pace of a new mark, 0 if there is none.
+
+        A mark is made at a validation, and whenever the watch says so. If the steps of a recipe are the end of a run,
+        the first one is made once they do not fit any more.
+        """
+        watch, state, options = self.watch, self.state, self.options
+        if watch is None:
+            return 0.0
+        share, expected = progress(state.marks, state.step), self.expected
+        if expected is None and not watch.is_due(share, state.seconds):
+            return 0.0
+        watch.look(state.step, share, state.seconds, state.training_seconds)
+        if expected is not None:
+            watch.validated(*expected)
+            self.expected = None
+        state.reserve, state.step_seconds = watch.reserve, watch.per_step
+        left = watch.steps_left()
+        if options.max_steps is not None:
+            if len(state.marks) == 1 and left >= options.max_steps - state.step:
+                return 0.0
+            if len(state.marks) == 1:
+                self.bar.note(f"step {state.step}: slower than planned, so the schedule now ends with the minutes")
+            left = max(1, min(left, options.max_steps - state.step))
+        return max(0.0, 1 - share) / left
 
     def _tick(self, *, training: bool) -> None:
         """Book the time since the last call."""
@@ -113,7 +154,7 @@ class RunCallback(pl.Callback):
         if first and self.ranks.leads:  # not before: a run that fails at once reports nothing else
             self.bar.note(f"{'going on' if self.began else 'training'} in {self.run.folder} at step {self.began}")
             is_last = self.options.max_steps is not None or self.began >= (self.options.schedule_steps or 0)
-            if is_last and (note := flat_from(self.options)):
+            if is_last and "warmup" not in self.state.clock and (note := flat_from(self.options)):
                 self.bar.note(note)
 
     def _show(
@@ -124,7 +165,8 @@ class RunCallback(pl.Callback):
         speed = f"{state.tokens / state.training_seconds:,.0f} {self.task.unit}/s"
         self._update(loss, self.measured, speed)
         if write:
-            measured = {"loss": self.loss, "learning_rate": learning_rate(state.step - 1, self.options)}
+            rate = learning_rate(state.step - 1, self.options, *state.paced)
+            measured = {"loss": self.loss, "learning_rate": rate}
             seconds = round(state.seconds, 3)
             self.run.log(step=state.step, **measured, seconds=seconds, **metrics, **shares)
             state.logged = {"step": state.step, "loss": self.loss, "seconds": seconds}
@@ -150,20 +192,34 @@ class RunCallback(pl.Callback):
         began = time.perf_counter()
         result = measure(task, self.model, "validation", options.seed, options.validation_examples)
         example_seconds = (time.perf_counter() - began) / max(1, result.examples)
-        state.reserve = final_seconds(example_seconds, sizes(task, options), options)
+        loss = validation_loss(task, self.model, options.seed, options.validation_examples)
         headline, name = value(result.metrics[task.headline]), task.headline.replace("_", " ")
         self.measured = f"{name} {headline:.4f}"
-        self.bar.note(f"step {state.step}: loss {self.loss:.4f}, {self.measured} on validation")
+        beside = "" if loss is None else f" and loss {loss:.4f}"
+        self.bar.note(f"step {state.step}: loss {self.loss:.4f}, {self.measured}{beside} on validation")
         with undisturbed(self.model, options.seed, "sample"):
             self.bar.note(f"  {sample(task, self.model, options.seed, state.step)}")
-        if state.judge(headline):
+        if state.judge(headline, loss, result.examples):
             save_best(self.run.checkpoints, self._weights(), state.step, origin(self.run.config, options))
         if state.stops_early(options):
             was = f"{name} {state.best:.4f} at step {state.best_step} was the best"
             self.bar.note(f"stopping early at step {state.step}: {state.stale} validations without a better one; {was}")
         self._tick(training=False)
+        self._expect(final_seconds(example_seconds, sizes(task, options), options), time.perf_counter() - began)
         numbers = {f"validation_{name}": number for name, number in values(result.metrics).items()}
-        return numbers, expert_shares(result)
+        return {**numbers, **({} if loss is None else {"validation_loss": loss})}, expert_shares(result)
+
+    def _expect(self, final: float, validation: float) -> None:
+        """Keep the times of the final evaluation and of a validation for the budget."""
+        if self.watch is None:
+            limit = math.inf if self.options.max_minutes is None else 60 * FOR_FINAL * self.options.max_minutes
+            self.state.reserve = min(final, limit)
+            return
+        if final > FOR_FINAL * self.watch.budget and not self.noted_final:
+            self.noted_final = True
+            of, all_of_it = f"{self.options.max_minutes:g} minutes", "the whole of validation and test is measured"
+            self.bar.note(f"the last evaluation takes about {clock(final)}, more than half of {of}: {all_of_it}")
+        self.expected = (final + self.closing, validation)
 
     def _weights(self) -> dict[str, Tensor]:
         """Return all weights. Raises SaccadeError if one is not finite.
@@ -185,3 +241,28 @@ class RunCallback(pl.Callback):
         prune(folder, needed(list_steps(folder), self.state, self.options))
         self.saved = step
         self._tick(training=False)
+
+
+def _watch(training: Training) -> Watch:
+    """Return the watch of a planned run, as it begins or goes on."""
+    state, options, expected = training.state, training.options, training.run.config["plan"]["seconds"]
+    assert options.max_minutes is not None
+    per_step = state.step_seconds or expected["step"]
+    slowdown = per_step / expected["step"] if expected["step"] else 1.0
+    return Watch(
+        60 * options.max_minutes,
+        measured_final=state.reserve - per_step / 2 if state.step_seconds else state.reserve + training.closing,
+        measured_validation=expected["validation"] * slowdown,
+        per_step=per_step,
+        usual=per_step,
+        step=state.step,
+        share=progress(state.marks, state.step),
+        seconds=state.seconds,
+        training=state.training_seconds,
+        looked=state.step_seconds > 0,
+    )
+
+
+def _logged(mark: Mark | None) -> dict[str, float]:
+    """A mark in metrics.jsonl, beside its step."""
+    return {} if mark is None else {"progress": mark.share, "pace": mark.pace}

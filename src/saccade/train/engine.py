@@ -44,7 +44,7 @@ _HARMLESS = (
     ".*GPU available but not used.*",  # --device cpu means it
     ".*isinstance.treespec, LeafSpec.*deprecated.*",  # Lightning calling torch
 )
-_LEAST = 2  # timed steps, after a first one with other costs
+_FIRST = 5  # times the seconds of a timing, up to which a first step is followed by others
 _PRECISION: dict[str, Any] = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed"}
 
 
@@ -63,10 +63,14 @@ class _Steps(IterableDataset[Any]):
 
 
 class _Stopwatch(pl.Callback):
-    """Times steps for some seconds."""
+    """Times steps for some seconds, one step at least."""
 
     def __init__(self, state: TrainState, seconds: float) -> None:
         self.state, self.seconds, self.times = state, seconds, list[float]()
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Note the beginning."""
+        self.times.append(time.perf_counter())
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -75,7 +79,8 @@ class _Stopwatch(pl.Callback):
         float(outputs["loss"])  # waits for the device
         self.times.append(time.perf_counter())
         self.state.step += 1
-        trainer.should_stop = self.state.step > _LEAST and self.times[-1] - self.times[0] > self.seconds
+        enough = self.seconds if self.state.step > 1 else _FIRST * self.seconds
+        trainer.should_stop = self.times[-1] - self.times[0] > enough
 
 
 class _Module(pl.LightningModule):
@@ -103,7 +108,7 @@ class _Module(pl.LightningModule):
         options, step, rank = self.training_run.options, self.training_run.state.step, self.training_run.ranks.rank
         torch.manual_seed(derive(options.seed, "step", step, *((rank,) if rank else ())))
         for group in self.trainer.optimizers[0].param_groups:
-            group["lr"] = learning_rate(step, options)
+            group["lr"] = learning_rate(step, options, *self.training_run.state.paced)
         with balances(self.model) as collected:
             loss = self.training_run.task.loss(self.model, batch)
         return {"loss": with_balance(loss, collected).total, "count": loss.count}
@@ -145,7 +150,8 @@ def _tensorboard(training: Training) -> Logger:
 def step_seconds(task: Task, model: nn.Module, options: Options, device: torch.device, seconds: float) -> float:
     """Return the median time of the first training steps.
 
-    A copy of the model takes these steps for some seconds. Batches and random numbers are functions of the step, so the
+    A copy of the model takes these steps for some seconds. The first one, which has other costs, counts only if it is
+    alone. Batches and random numbers are functions of the step, so the
     timing has no effect on the run.
     """
     with seeded(options.seed, "plan"), _surroundings(options):
@@ -153,7 +159,8 @@ def step_seconds(task: Task, model: nn.Module, options: Options, device: torch.d
         training = Training(Run(Path(), {}), task, options, device, model=copied)
         watch = _Stopwatch(training.state, seconds)
         _fit(training, watch, [])
-    return median(later - earlier for earlier, later in itertools.pairwise(watch.times))
+    times = [later - earlier for earlier, later in itertools.pairwise(watch.times)]
+    return median(times[1:] or times)
 
 
 @contextmanager

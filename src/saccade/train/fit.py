@@ -10,13 +10,14 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
 from saccade._system.environment import (
     bound_shape_caches,
+    busy_cores,
     check_precision,
     check_processes,
     choose_device,
@@ -26,19 +27,29 @@ from saccade._system.environment import (
 from saccade._system.files import write_json
 from saccade._system.notes import say
 from saccade.errors import ArgumentError
-from saccade.train.averaging import Candidate, candidates, needed
+from saccade.train.averaging import candidates, choose, needed
 from saccade.train.card import write_card
 from saccade.train.checkpoint import Checkpoint, list_steps, load, newest, prune, set_aside
 from saccade.train.launch import launch
-from saccade.train.options import Options, identity, origin, paths
-from saccade.train.plan import Plan, fitted, plan_for, sentence
+from saccade.train.options import Options, before, identity, origin, paths
+from saccade.train.pace import Mark
+from saccade.train.plan import Plan, Speed, closing_seconds, crowd, fitted, measure_speed, opening, plan_for, sentence
+from saccade.train.plan import start as start_clock
 from saccade.train.progress import waiting
 from saccade.train.randomness import seeded
 from saccade.train.ranks import Ranks, current, joined
 from saccade.train.recipes import resolve
-from saccade.train.results import Training, TrainState, baselines, better_baseline, complete, measure, summarize
+from saccade.train.results import (
+    Training,
+    TrainState,
+    baselines,
+    better_baseline,
+    complete,
+    measure,
+    summarize,
+)
 from saccade.train.run import Run, RunError, beside, folder_of
-from saccade.train.task import Evaluation, Kind, Suited, Task, kind_of, options_class, value, values
+from saccade.train.task import Evaluation, Kind, Suited, Task, kind_of, options_class, values
 from saccade.train.weights import load_into
 
 
@@ -59,7 +70,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class _Request:
-    """The arguments of `train`, and when it began by time.perf_counter."""
+    """The arguments of `train`."""
 
     kind: Kind
     options: Options
@@ -77,6 +88,7 @@ def train(
     given: Collection[str] | None = None,
     accepted: Callable[[], None] | None = None,
     loggers: Sequence[Any] = (),
+    began: float | None = None,
 ) -> Outcome:
     """Train, or go on training, until the budget is spent.
 
@@ -91,11 +103,12 @@ def train(
         given: names of the options that the user gave; None: all of them, and nothing is planned.
         accepted: called before the first step, once nothing can be rejected any more.
         loggers: Lightning's, which receive the numbers of metrics.jsonl.
+        began: moment of time.perf_counter from which the minutes of a new run count. Default: that of the call.
 
     Raises RunError if the folder belongs to something else, SaccadeError if the data cannot be read or the
     loss is not finite, and OSError if the folder cannot be written. The last checkpoint is kept.
     """
-    began, ranks = time.perf_counter(), current(options)
+    began, ranks = time.perf_counter() if began is None else began, current(options)
     if loggers:
         from saccade.train.engine import check_loggers
 
@@ -143,6 +156,7 @@ def _follow(kind: Kind, device: torch.device, ranks: Ranks) -> Outcome:
     training = Training(run, task, options, device, ranks, _new_model(task, options))
     if step:
         _restore(training, load(run.checkpoints, step))
+    start_clock(training.state, run.config.get("plan", {}), options)
     training.model.to(device)
     advance(training)
     return Outcome(run, training.state.step, None, fresh=True, follows=True)
@@ -169,7 +183,9 @@ def _open(request: _Request, device: torch.device) -> Training:
     if task.data.fingerprint != run.config["data"]:
         old, new = run.config["options"]["data"], options.data
         run.refuse("--data", *((old, new) if old != new else (run.config["data"], task.data.fingerprint)))
-    run.refuse_difference(kind.name, identity(options))  # last: other data change the defaults of other options
+    run.refuse_difference(
+        kind.name, identity(options), before(type(options))
+    )  # last: other data change the defaults of other options
     return Training(run, task, options, device)
 
 
@@ -182,37 +198,84 @@ def _new_model(task: Task, options: Options) -> nn.Module:
 def _make(request: _Request, folder: Path, device: torch.device) -> Training:
     """Make the folder of a run, by its recipe or a smaller one that fits its minutes."""
     Run.check_place(folder)  # before the data, which take their time
-    kind, options, suited, plan = request.kind, request.options, request.suited, None
-    while True:
-        task = kind.prepare(options, request.objects)
-        model = _new_model(task, options)  # before the folder: a model too large for the memory leaves none behind
-        if suited is not None and suited.reason:
-            say(suited.reason)
-        if request.given is not None:
-            recipe = None if suited is None else suited.options
-            plan = plan_for(task, model, options, request.given, recipe, device, request.began)
-        smaller = _smaller(request, suited, plan)
-        if smaller is None or plan is None:
-            break
-        say(f"{sentence(plan)}:")
-        options, suited = smaller
+    kind, options = request.kind, request.options
+    is_planned = request.given is not None and options.max_minutes is not None and options.max_steps is None
+    chosen = _Chosen(options, request.suited)
+    if is_planned and (line := crowd(busy_cores(), torch.get_num_threads(), os.cpu_count() or 1)):
+        say(line)
+    if is_planned and request.suited is not None and request.suited.smaller is not None:
+        chosen = _choose_recipe(request, device)
+    options, suited = chosen.options, chosen.suited
+    task = kind.prepare(options, request.objects)
+    options = getattr(task, "settings", options)  # with names of columns that were guessed
+    model = _new_model(task, options)  # before the folder: a model too large for the memory leaves none behind
+    if suited is not None and suited.reason and chosen.speed is None:
+        say(suited.reason)
     config: dict[str, Any] = {"task": kind.name, "model": options.model, "data": task.data.fingerprint}
-    if plan is not None:
-        say(sentence(plan))
-        options = fitted(options, plan.options, request.given or ())
-        config["plan"] = asdict(plan)
+    made = Training(Run(folder, config), task, options, device, model=model)
+    if is_planned:
+        config["plan"] = asdict(_plan(made, request, chosen))
     if any(value not in kind.builtin and Path(value).exists() for value in paths(options).values()):
         config["folder"] = str(Path.cwd())
-    config |= {"options": asdict(options), "saccade": versions()["saccade"]}
-    return Training(Run.create(folder, config, task.save), task, options, device, model=model)
+    config |= {"options": asdict(made.options), "saccade": versions()["saccade"]}
+    made.run = Run.create(folder, config, task.save)
+    return made
 
 
-def _smaller(request: _Request, suited: Suited | None, plan: Plan | None) -> tuple[Options, Suited] | None:
+class _Chosen(NamedTuple):
+    """A recipe for a new run, and its speed if it was measured, in so many seconds."""
+
+    options: Options
+    suited: Suited | None
+    speed: Speed | None = None
+    seconds: float = 0.0
+
+
+def _choose_recipe(request: _Request, device: torch.device) -> _Chosen:
+    """Return the first recipe of which not too few steps fit into the minutes, or the smallest.
+
+    They are timed with codecs of a few examples: to learn a whole codec for each may take most of the minutes.
+    """
+    kind, options, suited, began = request.kind, request.options, request.suited, time.perf_counter()
+    trial = getattr(kind, "trial", kind.prepare)
+    while True:
+        task = trial(options, request.objects)
+        model = _new_model(task, options)
+        if suited is not None and suited.reason:
+            say(suited.reason)
+        recipe, speed = None if suited is None else suited.options, measure_speed(task, model, options, device)
+        plan = plan_for(task, options, request.given or (), recipe, speed, time.perf_counter() - request.began)
+        if (smaller := _smaller(request, suited, plan)) is None:
+            return _Chosen(options, suited, speed, time.perf_counter() - began)
+        say(f"{sentence(plan)}:")
+        options, suited = smaller
+
+
+def _plan(made: Training, request: _Request, chosen: _Chosen) -> Plan:
+    """Plan a new run with a budget in minutes."""
+    given, suited, minutes, ready = request.given or (), chosen.suited, request.options.max_minutes, time.perf_counter()
+    assert minutes is not None
+    speed = chosen.speed or measure_speed(made.task, made.model, made.options, made.device)
+    planned = time.perf_counter()
+    made.baselines = {split: made.task.baselines(split) for split in ("test", "validation")}
+    baselines, before = time.perf_counter() - planned, time.perf_counter() - request.began
+    recipe = None if suited is None else suited.options
+    plan = plan_for(made.task, made.options, given, recipe, speed, before)
+    plan.seconds["baselines"] = round(baselines, 4)
+    start = ready - request.began - chosen.seconds
+    parts = {"start and data": start, "planning": chosen.seconds + planned - ready, "baselines": baselines}
+    for line in filter(None, (opening(minutes, parts), sentence(plan))):
+        say(line)
+    made.options, made.began = fitted(made.options, plan.options, given), request.began
+    return plan
+
+
+def _smaller(request: _Request, suited: Suited | None, plan: Plan) -> tuple[Options, Suited] | None:
     """Return options of a smaller recipe, or None.
 
     They are for a budget that fits few steps of the present recipe, and must agree with the user's options.
     """
-    if plan is None or not plan.few or suited is None or suited.smaller is None:
+    if not plan.few or suited is None or suited.smaller is None:
         return None
     kind, options = request.kind, request.options
     given = {name: getattr(options, name) for name in request.given or ()}
@@ -230,15 +293,16 @@ def _work(kind: Kind, values: dict[str, Any]) -> None:
 
 def _train(training: Training, accepted: Callable[[], None] | None) -> Outcome:
     run, options, ranks = training.run, training.options, training.ranks
-    checkpoint = _checkpoint(run)
+    checkpoint, plan = _checkpoint(run), run.config.get("plan", {})
+    seconds = plan.get("seconds", {})  # a part of a planned budget is over
     if checkpoint:
         _restore(training, checkpoint)
         if (before := checkpoint.scalars["threads"]) != (now := torch.get_num_threads()):
             say(f"{before} threads until now, {now} from here on: the last digits of results may differ")
     else:
-        seconds = run.config.get("plan", {}).get("seconds", {})  # a part of a planned budget is over
         training.state = TrainState(seconds=seconds.get("before", 0.0), reserve=seconds.get("final", 0.0))
-    state = training.state
+    state, training.ticks = training.state, start_clock(training.state, plan, options)
+    training.closing = closing_seconds() + (0.0 if training.baselines else seconds.get("baselines", 0.0))
     training.model.to(training.device)
     run.rewind_log(state.step, state.logged)
     if state.ended(options):
@@ -255,7 +319,7 @@ def _train(training: Training, accepted: Callable[[], None] | None) -> Outcome:
         if not advance(training):
             return Outcome(run, state.step, None, fresh=True)
     steps = options.max_steps or options.schedule_steps
-    if steps and state.step < steps and state.spent(options):
+    if steps and state.step < steps and state.spent(options) and "warmup" not in state.clock:
         say(f"the minutes are over at step {state.step} of {steps}; a larger --max-minutes goes on from there")
     return Outcome(run, state.step, _conclude(training), fresh=True)
 
@@ -270,7 +334,7 @@ def _conclude(training: Training) -> dict[str, Any]:
         for candidate in models if len(models) > 1 else ():
             load_into(model, candidate.weights)
             evaluations.append(measure(task, model, "validation", options.seed))
-        best, compared = _choose(task, models, evaluations)
+        best, compared = choose(training, models, evaluations)
         chosen = models[best]
         if len(models) == 1 and chosen.steps[-1] != state.step:
             say(f"the model is that of step {chosen.steps[-1]}, the best on validation")
@@ -279,7 +343,7 @@ def _conclude(training: Training) -> dict[str, Any]:
         test = measure(task, model, "test", options.seed)
         validation = evaluations[best] if evaluations else measure(task, model, "validation", options.seed)
     measured = {
-        split: replace(evaluation, baselines=baselines(run, task, split))
+        split: replace(evaluation, baselines=training.baselines.get(split) or baselines(run, task, split))
         for split, evaluation in (("test", test), ("validation", validation))
     }
     results = summarize(run, options, state, model, measured, chosen.steps, compared)
@@ -290,18 +354,6 @@ def _conclude(training: Training) -> dict[str, Any]:
     write_card(run, results, task.headline)
     prune(run.checkpoints, needed(list_steps(run.checkpoints), state, options))
     return results
-
-
-def _choose(task: Task, models: list[Candidate], evaluations: list[Evaluation]) -> tuple[int, list[dict[str, Any]]]:
-    """Return the index of the best candidate on validation, and all headlines."""
-    if not evaluations:
-        return 0, []
-    numbers = [value(evaluation.metrics[task.headline]) for evaluation in evaluations]
-    best = numbers.index(max(numbers))
-    scores = ", ".join(f"{number:.4f} for {candidate}" for number, candidate in zip(numbers, models, strict=True))
-    say(f"{task.headline.replace('_', ' ')} on validation is {scores}: the model is {models[best]}")
-    pairs = zip(models, numbers, strict=True)
-    return best, [{"steps": candidate.steps, task.headline: number} for candidate, number in pairs]
 
 
 def _checkpoint(run: Run) -> Checkpoint | None:
@@ -336,6 +388,7 @@ def _restore(training: Training, checkpoint: Checkpoint) -> None:
         load_into(training.model, checkpoint.model)
         names = (field.name for field in fields(TrainState) if field.name != "step")
         training.state, training.checkpoint = TrainState(step, **{name: scalars[name] for name in names}), checkpoint
+        training.state.marks = [Mark(*mark) for mark in training.state.marks]
     except (RuntimeError, KeyError) as error:
         what = f"{run.folder}: config.json, tokenizer.json and checkpoint {step} do not belong together"
         raise RunError(f"{what}; put back the one that was changed, or move the checkpoint away") from error

@@ -1,16 +1,17 @@
 """Adam, its learning rate at each step, and its state as plain tensors."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from saccade.train.options import Options
+from saccade.train.pace import Mark, progress
 from saccade.train.schedules import FALLING, SCHEDULES
 
 
-def learning_rate(step: int, options: Options) -> float:
+def learning_rate(step: int, options: Options, marks: Sequence[Mark] = (), warmup_share: float = 0.0) -> float:
     r"""Return the learning rate of a step: a linear warmup, then the schedule.
 
     .. math::
@@ -19,12 +20,15 @@ def learning_rate(step: int, options: Options) -> float:
             t = \min\Big(1, \frac{n + 1 - w}{N - w}\Big)
 
     with s = √(w / (n + 1)) (inverse-sqrt), 1 (constant), 1 − t (linear) or (1 + cos πt) / 2 (cosine). It does not
-    depend on the budget, so that a run stopped at 40 steps and continued to 50 is the run of 50.
+    depend on the budget, so that a run stopped at 40 steps and continued to 50 is the run of 50. With marks of the
+    clock, n + 1, w and N are shares of training in place of steps, and N is 1.
 
     Args:
         step: n, from 0 on.
         options: \(\eta\) = learning_rate, w = warmup_steps, N = schedule_steps. From step N on, the rate of the
             linear and cosine schedules is f = final_rate of \(\eta\). For other schedules f is 0.
+        marks: of the clock, in a run with a budget in minutes. The first one is that of the plan.
+        warmup_share: w with marks. If it is 0, the warmup has w steps.
 
     Source:
         Vaswani et al. 2017, "Attention Is All You Need", Eq. 3 (inverse-sqrt), with the height of the peak as a
@@ -37,12 +41,21 @@ def learning_rate(step: int, options: Options) -> float:
         >>> options = Options(learning_rate=1.0, schedule="linear", warmup_steps=10, schedule_steps=20, final_rate=0.2)
         >>> [round(learning_rate(step, options), 3) for step in (4, 9, 14, 19, 1000)]
         [0.5, 1.0, 0.6, 0.2, 0.2]
+        >>> marks = [Mark(0, 0.0, 0.05), Mark(12, 0.6, 0.2)]  # from step 12 on there is time for two steps
+        >>> [round(learning_rate(step, options, marks, 0.5), 3) for step in (4, 9, 11, 12, 13, 1000)]
+        [0.5, 1.0, 0.84, 0.52, 0.2, 0.2]
     """
     warmup, floor = options.warmup_steps, options.final_rate
     rise = (step + 1) / warmup
+    by_clock = len(marks) > 1 and step >= marks[1].step  # until then the plan has the rates of its steps
+    if by_clock and warmup_share:
+        rise = progress(marks, step + 1) / warmup_share
     if rise <= 1:
         return options.learning_rate * rise
     fall = 1.0 if options.schedule_steps is None else min(1.0, (step + 1 - warmup) / (options.schedule_steps - warmup))
+    if by_clock:
+        peak = warmup_share or progress(marks, warmup)
+        fall = (progress(marks, step + 1) - peak) / (1 - peak) if peak < 1 else 1.0
     return options.learning_rate * (floor + (1 - floor) * SCHEDULES[options.schedule](rise, fall))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from saccade._definitions.argument_hints import suggest
 from saccade.errors import ArgumentError
 from saccade.train.schedules import FALLING, SCHEDULES
 
@@ -17,6 +18,7 @@ T = TypeVar("T")
 
 _MOST_THREADS = 1024  # many more crash the process
 _MOST_MINUTES = 10**8  # 190 years
+_MOST_FOLDS = 1000
 _PATIENCE = 10  # validations, of a run that neither a clock nor its schedule ends
 _CHOICES: dict[str, Collection[str]] = {
     "precision": ("32", "bf16", "16"),
@@ -49,6 +51,9 @@ class Options:
     resume: bool = field(default=True, metadata=_PLACE)
     """Continue the run if it exists; with --no-resume start a new one beside it."""
 
+    folds: int | None = field(default=None, metadata=_PLACE)
+    """Cross-validation: train as many runs, in RUN/fold-1 and so on, each tested on another part of the data."""
+
     seed: int = 1
     """Seed of everything random: initial weights, batches, dropout."""
 
@@ -56,8 +61,8 @@ class Options:
     """Steps of the whole run. --max-minutes alone replaces them."""
 
     max_minutes: float | None = field(default=None, metadata=_BUDGET)
-    """Minutes of the whole run, its final evaluation included. Without --max-steps, a new run measures its speed and
-    fits warmup, schedule, validations and checkpoints to them. Options that you give stay."""
+    """Minutes of the whole run, its start and its final evaluation included. Without --max-steps, warmup, schedule,
+    validations and checkpoints follow the clock. Options that you give stay."""
 
     checkpoint_steps: int = field(default=500, metadata=_BUDGET)
     """Steps between two checkpoints. The last two are kept, and the weights that --average needs."""
@@ -134,6 +139,7 @@ class Options:
                 raise ArgumentError(f"{flag(name)}: {wrong}")
         check_threads(self.threads)
         check_threads(self.processes, "processes")
+        check_folds(self.folds)
         if self.max_steps is None and self.max_minutes is None:
             raise ArgumentError("--max-steps: expected a number, or --max-minutes, got neither")
         if self.max_minutes is not None and self.max_minutes > _MOST_MINUTES:
@@ -154,6 +160,12 @@ def check_threads(count: int | None, name: str = "threads") -> None:
     if count is not None and not 0 < count <= _MOST_THREADS:
         expected = "a number above 0" if count <= 0 else f"at most {_MOST_THREADS}"
         raise ArgumentError(f"{flag(name)}: expected {expected}, got {count}")
+
+
+def check_folds(count: int | None) -> None:
+    """Reject fewer than two folds, and very many."""
+    if count is not None and not 2 <= count <= _MOST_FOLDS:
+        raise ArgumentError(f"--folds: expected a number from 2 to {_MOST_FOLDS}, got {count}")
 
 
 def _check_schedule(options: Options) -> None:
@@ -255,8 +267,15 @@ def origin(config: Mapping[str, Any], options: Options) -> str:
     >>> origin({"data": "dates"}, Options(max_steps=9)) == origin({"data": "dates"}, Options())
     True
     """
-    content = json.dumps([config["data"], identity(options)], sort_keys=True, default=str)
+    former = before(type(options))
+    kept = {name: value for name, value in identity(options).items() if name not in former or value != former[name]}
+    content = json.dumps([config["data"], kept], sort_keys=True, default=str)
     return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
+
+
+def before(kind: Any) -> dict[str, Any]:
+    """Return the options that runs made before them do not have, with the value that such runs have used."""
+    return {f.name: f.metadata["before"] for f in fields(kind) if "before" in f.metadata}
 
 
 def identity(options: Options) -> dict[str, Any]:
@@ -268,3 +287,17 @@ def identity(options: Options) -> dict[str, Any]:
     ['seed']
     """
     return {f.name: getattr(options, f.name) for f in fields(options) if not f.metadata.get("budget")}
+
+
+def check_named(values: Mapping[str, Any], kind: Any, where: str) -> None:
+    """Reject values of options that a dataclass does not have, or of other types.
+
+    >>> check_named({"learning_rte": 0.1}, Options, "a run")
+    Traceback (most recent call last):
+        ...
+    saccade.errors.ArgumentError: learning_rte: a run has no such option; did you mean learning_rate?
+    """
+    names = [field.name for field in fields(kind)]
+    if unknown := next((name for name in values if name not in names), ""):
+        raise ArgumentError(f"{unknown}: {where} has no such option; {suggest(unknown, names)}")
+    check_types(kind, values)

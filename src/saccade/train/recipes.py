@@ -1,7 +1,7 @@
 """Default options of a run: its present ones, or the recipe for model and data."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ from saccade._system.notes import say
 from saccade.train.options import Options
 from saccade.train.run import Run, folder_of
 from saccade.train.schedules import FALLING, SCHEDULES
-from saccade.train.task import Kind, Suited, models_of, options_class, recipe
+from saccade.train.task import Kind, Suited, models_of, on_machine, options_class, recipe
 
 _HORIZON = ("schedule_steps", "final_rate")  # of a recipe: a schedule that does not fall has no use for them
 
@@ -56,8 +56,14 @@ def suit(kind: Kind, model: str, data: str, given: Mapping[str, Any], objects: A
             names = (field.name for field in fields(flat) if not field.metadata.get("place"))
             return Suited({name: getattr(saved, name) for name in names}, data=objects)
     elif data not in kind.builtin:
-        return kind.suited(model, {**given, "data": data}, objects)
-    return Suited(recipe(kind, model, data), data=objects)
+        return _on_machine(kind.suited(model, {**given, "data": data}, objects), given)
+    return _on_machine(Suited(recipe(kind, model, data), data=objects), given)
+
+
+def _on_machine(suited: Suited, given: Mapping[str, Any]) -> Suited:
+    device = str(given.get("device", "auto")).partition(":")[0]
+    smaller = suited.smaller and _on_machine(suited.smaller, given)
+    return replace(suited, options=on_machine(suited.options, device), smaller=smaller)
 
 
 def data_of(kind: Kind, data: str | Path) -> str:

@@ -14,12 +14,13 @@ from saccade._system.notes import CONTROL
 from saccade.train.balance import balances, with_loads
 from saccade.train.checkpoint import Checkpoint
 from saccade.train.options import Options
+from saccade.train.pace import Mark, is_due
 from saccade.train.randomness import derive, seeded
 from saccade.train.ranks import Ranks
 from saccade.train.run import Run
 from saccade.train.task import Baseline, Evaluation, Task, value
 
-_FOR_FINAL = 0.5  # share of a budget in minutes: the final evaluation cuts training short by no more
+_FEW = 100  # examples of a validation, below which its loss decides instead of its headline
 _ROOM = 170  # characters of a sample's texts; its line has at most 200
 
 
@@ -32,18 +33,31 @@ class TrainState:
     seconds: float = 0.0  # of all trainings of this run
     training_seconds: float = 0.0  # the part of them in steps, without measuring and saving
     best: float | None = None  # headline of the best validation
+    best_loss: float | None = None  # and its loss
     best_step: int = 0
     stale: int = 0  # validations since the best one
-    reserve: float = 0.0  # expected seconds of the final evaluation, which a budget in minutes keeps for it
+    reserve: float = 0.0  # seconds that a budget in minutes keeps: of the final evaluation, and of half a step
+    step_seconds: float = 0.0  # of a step, at the last look at the clock of a planned run
     logged: dict[str, float] | None = None  # step, loss and seconds of the last line of metrics.jsonl
+    marks: list[Mark] = field(default_factory=list)  # of the clock, in a planned run
+    clock: dict[str, float] = field(default_factory=dict)  # what follows it: `saccade.train.plan.clock_of`
 
-    def judge(self, headline: float) -> bool:
-        """Record a validation; returns whether it is the best so far."""
-        if self.best is not None and not headline > self.best:
+    def judge(self, headline: float, loss: float | None = None, examples: int = _FEW) -> bool:
+        """Record a validation; returns whether it is the best so far: see `is_better`."""
+        if self.best is not None and not is_better((headline, loss), (self.best, self.best_loss), examples):
             self.stale += 1
             return False
-        self.best, self.best_step, self.stale = headline, self.step, 0
+        self.best, self.best_loss, self.best_step, self.stale = headline, loss, self.step, 0
         return True
+
+    def is_due(self, name: str, options: Options, step: int | None = None) -> bool:
+        """Whether "validation_steps" or "checkpoint_steps" are over after a step, by default the last one."""
+        return is_due(self.step if step is None else step, getattr(options, name), self.marks, self.clock.get(name))
+
+    @property
+    def paced(self) -> tuple[Sequence[Mark], float]:
+        """The last arguments of `learning_rate`, if the schedule follows the clock."""
+        return (self.marks, self.clock["warmup"]) if "warmup" in self.clock else ((), 0.0)
 
     def ended(self, options: Options) -> bool:
         """Whether the run is at its end: its budget is spent, or it stops early."""
@@ -90,6 +104,10 @@ class Training:
     state: TrainState = field(default_factory=TrainState)
     checkpoint: Checkpoint | None = None
     loggers: Sequence[Any] = ()
+    began: float | None = None  # moment of time.perf_counter from which the minutes of a planned new run count
+    ticks: bool = False  # whether the clock goes on making marks: see `saccade.train.plan.start`
+    closing: float = 0.0  # seconds of the end of a planned run beside its final evaluation
+    baselines: dict[str, dict[str, Baseline]] = field(default_factory=dict)  # by split, if measured already
 
 
 class Sizes(NamedTuple):
@@ -112,9 +130,29 @@ def final_seconds(example: float, sizes: Sizes, options: Options) -> float:
 
     With an average, validation is measured twice.
     """
-    seconds = example * (sizes.validation * (2 if options.average > 1 else 1) + sizes.test)
-    limit = 60 * _FOR_FINAL * options.max_minutes if options.max_minutes else seconds
-    return round(min(seconds, limit), 3)
+    return round(example * (sizes.validation * (2 if options.average > 1 else 1) + sizes.test), 3)
+
+
+def is_better(new: tuple[float, float | None], old: tuple[float, float | None], examples: int) -> bool:
+    """Whether a headline and a loss on validation are better than others.
+
+    The larger headline is better. If the headlines are equal, or of fewer than a hundred examples, which are mostly
+    noise, the smaller loss is. Without a loss the headline decides alone.
+
+    >>> is_better((0.3, 1.2), (0.2, 1.1), 500), is_better((0.3, 1.2), (0.2, 1.1), 50)
+    (True, False)
+    >>> is_better((0.0, 3.0), (0.0, 4.0), 500), is_better((0.3, None), (0.2, None), 50)
+    (True, True)
+    """
+    (headline, loss), (other, other_loss) = new, old
+    if loss is not None and other_loss is not None and decides_by_loss(examples, headline, other):
+        return loss < other_loss
+    return headline > other
+
+
+def decides_by_loss(examples: int, *headlines: float) -> bool:
+    """Whether headlines of some validation examples are too few or too equal to decide."""
+    return examples < _FEW or len(set(headlines)) == 1
 
 
 def measure(
@@ -128,6 +166,18 @@ def measure(
     with undisturbed(model, seed, split), balances(model) as collected:
         result = task.evaluate(model, split, limit, request)
     return with_loads(result, collected)
+
+
+def validation_loss(task: Task, model: nn.Module, seed: int, limit: int | None = None) -> float | None:
+    """Return the mean loss of at most `limit` validation examples.
+
+    It is None if the task has none, or if it is not finite.
+    """
+    if (mean := getattr(task, "mean_loss", None)) is None:
+        return None
+    with undisturbed(model, seed, "validation loss"):
+        loss: float | None = mean(model, "validation", limit)
+    return loss if loss is not None and math.isfinite(loss) else None
 
 
 def sample(task: Task, model: nn.Module, seed: int, step: int) -> str:

@@ -24,7 +24,7 @@ from saccade._system.files import left_over, naming, read, read_json, write, wri
 from saccade._system.notes import say
 from saccade.errors import SaccadeError
 from saccade.train.checkpoint import newest
-from saccade.train.options import check_types, fits, flag, paths
+from saccade.train.options import before, check_types, fits, flag, paths
 from saccade.train.task import values
 from saccade.train.weights import deserialize, not_finite, serialize
 
@@ -123,7 +123,7 @@ class Run:
             raise RunError(f"{self.folder}: made by another Saccade ({version}); this one has no option {unknown[0]}")
         try:
             check_types(kind, saved)
-            return kind(**saved)
+            return kind(**{**before(kind), **saved})
         except SaccadeError as error:
             raise RunError(f"{self.folder / 'config.json'}: {error}") from error
 
@@ -150,12 +150,14 @@ class Run:
         """The folder of the run's checkpoints."""
         return self.folder / "checkpoints"
 
-    def refuse_difference(self, task: str, identity: Mapping[str, Any]) -> None:
-        """Compare task and options with the run's.
+    def refuse_difference(
+        self, task: str, identity: Mapping[str, Any], former: Mapping[str, Any] | None = None
+    ) -> None:
+        """Compare task and options with the run's, and those of `former` if config.json does not have them.
 
         Raises RunError for the first difference, with the old and the new value.
         """
-        old = {**self.config["options"], "task": self.config["task"]}
+        old = {**(former or {}), **self.config["options"], "task": self.config["task"]}
         for name, new in {"task": task, **identity}.items():
             if old.get(name) != new:
                 self.refuse(name if name == "task" else flag(name), old.get(name), new)

@@ -12,10 +12,12 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast
 from torch import Tensor, nn
 
 from saccade._definitions.argument_hints import choose
-from saccade._system.environment import multiplies_bfloat16
+from saccade._system.environment import bfloat16_speedup, rounding_speedup
 from saccade._system.imports import find
 from saccade.errors import ArgumentError
 from saccade.train.options import Options, flat
+
+_FASTER = 1.2  # speed in multiples of another, from which a measurement is no accident
 
 Metric: TypeAlias = float | dict[str, Any]
 """A number, or {"score": number, "signature": text}.
@@ -350,5 +352,18 @@ def recipe(kind: Kind, model: str, data: str) -> dict[str, Any]:
     Only those that differ from the dataclass are included.
     """
     name = data if data in kind.recipes else "files"
-    found = {**kind.recipes[name], **recipes_of(kind, model).get(name, {})}
-    return {**found, "precision": "32"} if found.get("precision") == "bf16" and not multiplies_bfloat16() else found
+    return on_machine({**kind.recipes[name], **recipes_of(kind, model).get(name, {})})
+
+
+def on_machine(options: Mapping[str, Any], device: str = "auto") -> dict[str, Any]:
+    """Return the options of a recipe, without rounding that makes a device slower.
+
+    >>> on_machine({"precision": "32", "hidden_dim": 8})
+    {'precision': '32', 'hidden_dim': 8}
+    """
+    changed, rounding = dict(options), options.get("matmul_precision", "highest")
+    if options.get("precision") == "bf16" and bfloat16_speedup(device) < _FASTER:
+        changed["precision"] = "32"
+    if rounding != "highest" and rounding_speedup(rounding, device) < 1 / _FASTER:
+        changed["matmul_precision"] = "highest"
+    return changed

@@ -1,6 +1,6 @@
 """A trained model from a run's folder."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -26,11 +26,20 @@ class Trained:
     model: nn.Module
     options: Any
 
+    @property
+    def other_data(self) -> dict[str, str]:
+        """Path of the data that are measured, if they are neither those of training nor in their place."""
+        data = getattr(self.task, "settings", self.options).data
+        if data == self.run.located(self.options, ()).data or self.task.data.fingerprint == self.run.config["data"]:
+            return {}
+        return {"data": data}
 
-def load_trained(kind: Kind, run: Run, device: torch.device, objects: Any = None) -> Trained:
+
+def load_trained(kind: Kind, run: Run, device: torch.device, objects: Any = None, data: str | None = None) -> Trained:
     """Load the model of a run on a device.
 
-    Evaluations of a run with Python objects as its data need these `objects`.
+    Evaluations of a run with Python objects as its data need these `objects`. If files of data were moved, `data` is
+    their new path.
 
     Raises RunError if nothing is trained, or the folder's files do not belong together.
     """
@@ -43,7 +52,8 @@ def load_trained(kind: Kind, run: Run, device: torch.device, objects: Any = None
     if options.model != model_name:
         raise RunError(f"{run.folder / 'config.json'}: it names two models, {model_name} and {options.model}")
     run.check_files()
-    task = kind.restore(run.located(options, kind.builtin), run.folder, objects)
+    located = run.located(options, kind.builtin)
+    task = kind.restore(located if data is None else replace(located, data=data), run.folder, objects)
     with undisturbed():  # weights that are replaced
         model = task.build()
     try:

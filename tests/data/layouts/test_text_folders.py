@@ -37,11 +37,11 @@ def texts(corpus, split):
 def test_imdb_as_it_comes(imdb):
     corpus = open_corpus(str(imdb))
     assert corpus.labels == ("neg", "pos")
-    assert {split: corpus.size(split) for split in SPLITS} == {"train": 57, "validation": 3, "test": 60}
+    assert {split: corpus.size(split) for split in SPLITS} == {"train": 51, "validation": 9, "test": 60}
     for split in SPLITS:
         assert all(one.label in one.text.split() and one.text.endswith("line two") for one in texts(corpus, split))
     assert "left out 1 texts without a label (such as train/unsup/0_0.txt)" in corpus.note
-    assert "README" in corpus.note and "urls_neg.txt" in corpus.note and "3 texts for validation" in corpus.note
+    assert "README" in corpus.note and "urls_neg.txt" in corpus.note and "9 texts for validation" in corpus.note
     assert open_corpus(str(imdb.parent)).fingerprint == corpus.fingerprint  # a folder above it is the same
 
 
@@ -50,7 +50,7 @@ def test_pang_and_lee_as_they_come(tmp_path):
         for n in range(40):
             put(tmp_path / label / f"cv{n:03}_1.txt", f"{label} {n}")
     corpus = open_corpus(str(tmp_path))
-    assert {split: corpus.size(split) for split in SPLITS} == {"train": 72, "validation": 4, "test": 4}
+    assert {split: corpus.size(split) for split in SPLITS} == {"train": 56, "validation": 12, "test": 12}
 
 
 def test_labels_of_several_words_are_those_of_their_texts(tmp_path):

@@ -53,6 +53,14 @@ def test_images_are_mirrored_and_shifted_and_features_are_not():
     assert all(torch.equal(one, seen.values) for one in batch.source.values)
 
 
+def test_the_nearest_photograph_by_colours_lends_its_caption(photos):
+    job = CAPTION.prepare(runs.options(CAPTION, photos, None, {**SMALL, "min_count": 1}))
+    found = job.baselines("test")
+    assert list(found) == ["majority", "nearest"] and "--features" in found["nearest"].advice
+    assert found["nearest"].metrics["bleu1"]["score"] == pytest.approx(100)
+    assert found["majority"].metrics["bleu1"]["score"] < 100
+
+
 @pytest.mark.parametrize("read", ["soft", "reinforce", "straight-through"])
 def test_the_penalty_of_a_recipe_is_of_soft_attention_alone(read):
     model, given = "show-attend-and-tell", {"data": "photos", "read": read}

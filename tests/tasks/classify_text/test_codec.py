@@ -160,3 +160,16 @@ def test_damaged_vectors_are_named(tmp_path, vectors, content):
         (tmp_path / "vectors.safetensors").write_bytes(content)
     with pytest.raises(ArgumentError, match=r"vectors\.safetensors: expected the word vectors of this run, got"):
         LabelledTexts.restore(tmp_path, options(vectors=vectors))
+
+
+def test_the_regression_is_saved_with_the_words(tmp_path):
+    codec, _ = fit(prior="tfidf")
+    codec.save(tmp_path)
+    again = LabelledTexts.restore(tmp_path, options(prior="tfidf"))
+    assert all(map(torch.equal, again.prior, codec.prior)) and codec.prior.weight.shape == (len(codec.words), 2)
+    batch = codec.collate(codec.encode([Few().example("train", index) for index in range(4)], "train"))
+    assert torch.equal(again.build(Bag).eval()(batch.source).argmax(-1), batch.labels)
+    assert fit()[0].prior is None and fit()[0].build(Bag).prior is None
+    (tmp_path / "prior.safetensors").write_bytes(b"noise")
+    with pytest.raises(ArgumentError, match=r"prior\.safetensors: expected the logistic regression of this run, got"):
+        LabelledTexts.restore(tmp_path, options(prior="tfidf"))

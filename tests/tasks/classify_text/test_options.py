@@ -1,13 +1,15 @@
 """Options of text classification, and recipes of sentences and of documents."""
 
 import json
+from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 
 from saccade import runs
 from saccade.errors import ArgumentError
 from saccade.tasks.classify_text import CLASSIFY_TEXT
-from saccade.tasks.classify_text.options import LONG, RECIPES, Options, suited
+from saccade.tasks.classify_text.options import RECIPES, Options, advice, suited
 from tiers import every
 
 #: Training texts of published runs, and the median of their words.
@@ -41,18 +43,44 @@ def test_the_least_and_the_most_are_taken():
 
 
 @every("model", CLASSIFY_TEXT.models)
-def test_sentences_have_the_recipe_for_files(model):
-    assert all(suited(*sizes, model) == ({}, "") for sizes in PUBLISHED.values())
+def test_sentences_have_the_sizes_of_the_recipe_for_files(model):
+    for count, median in PUBLISHED.values():
+        options, _ = suited(count, median, model)
+        assert options["prior"] == "tfidf" and options["max_length"] == 400
+        assert options["batch_tokens"] == RECIPES["files"]["batch_tokens"]
+        assert 50 <= options["validation_steps"] <= RECIPES["files"]["validation_steps"] + 70
 
 
 @every("model", CLASSIFY_TEXT.models)
 def test_of_documents_more_is_read_in_epochs(model):
     options, reason = suited(832, 650, model)
-    assert options["max_length"] >= 2 * 650 and options["validation_steps"] == 50 == options["checkpoint_steps"]
-    assert options["max_steps"] == 680 and reason.startswith("832 long texts, of 650 words in the median: ")
+    assert options["max_length"] >= 2 * 650 and options["validation_steps"] == 68 == options["checkpoint_steps"]
+    assert options["max_steps"] == 816 and reason.startswith("832 texts, of 650 words in the median: ")
     assert ("--ngrams 2" in reason) == (model == "sum")
     large, _ = suited(100_000, 4000, model)
     assert large["max_steps"] == 250_000 and large["validation_steps"] == 12_500  # words that are not read do not count
+
+
+@every("count", [600, 6_000, 60_000])
+def test_options_have_no_cliff(count):
+    sizes = [suited(count, median, "fixed")[0] for median in range(5, 1000)]
+    for name in ("max_length", "batch_tokens", "validation_steps", "max_steps"):
+        for median, (options, longer) in enumerate(pairwise(sizes), 5):
+            least, most = sorted((options[name], longer[name]))
+            assert most <= least * (1 + 2 / median) + 12
+
+
+@every(
+    ("options", "way"),
+    [
+        ({"model": "fixed", "prior": "none"}, "try --prior tfidf"),
+        ({"model": "fixed", "prior": "tfidf"}, "try --model sum"),
+        ({"model": "package.module:Class"}, "try --model sum"),
+        ({"model": "sum", "prior": "tfidf"}, "try scikit-learn: make_pipeline("),
+    ],
+)
+def test_a_better_baseline_names_a_way_to_it(options, way):
+    assert advice(SimpleNamespace(**options)).startswith(way)
 
 
 def documents(folder, words):
@@ -65,17 +93,20 @@ def documents(folder, words):
 
 def test_the_recipe_follows_from_the_data_and_is_saved(tmp_path, capsys):
     tiny = {"embedding_dim": 4, "max_steps": 1, "validation_steps": 1, "checkpoint_steps": 1, "device": "cpu"}
-    for words, long in ((LONG - 3, False), (LONG + 1, True)):
+    for words, read in ((30, 400), (200, 2000)):
         data, folder = documents(tmp_path / f"of-{words}", words), tmp_path / f"run-{words}"
-        runs.train("classify-text", data=data, model="sum", run=folder, **tiny)
+        trained = runs.train("classify-text", data=data, model="sum", run=folder, **tiny)
         config = json.loads((folder / "config.json").read_text())
-        assert (config["options"]["max_length"] == 2000) == long == (config["options"]["ngrams"] == 2)
-        assert ("12 long texts, of 202 words in the median" in capsys.readouterr().err) == long
+        assert (config["options"]["max_length"], config["options"]["prior"]) == (read, "tfidf")
+        assert f"12 texts, of {words + 1} words in the median" in capsys.readouterr().err
         assert config["options"]["embedding_dim"] == 4  # options win
+        assert trained.predict("dull film")[0].lines()[0].startswith("1\t")
+        [tf_idf] = [baselines["TF-IDF"] for split, baselines in trained.results["baselines"].items() if split == "test"]
+        assert tf_idf["advice"].startswith("try scikit-learn")
 
 
 def test_documents_add_to_the_recipe_for_files(tmp_path):
-    data = str(documents(tmp_path / "data", LONG))
+    data = str(documents(tmp_path / "data", 200))
     recipe = CLASSIFY_TEXT.suited("sum", {"data": data})
     assert recipe.options["learning_rate"] == RECIPES["files"]["learning_rate"]
     assert recipe.options["reduction"] == "root" and recipe.data.get().size("train") == 12

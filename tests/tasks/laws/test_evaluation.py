@@ -51,6 +51,16 @@ def test_it_is_the_same_again_and_a_limit_is_kept(run):
 
 
 @each_task
+def test_the_mean_loss_of_validation_is_the_same_again(run):
+    def mean(limit):
+        torch.manual_seed(7)  # a reward is drawn
+        with torch.inference_mode():
+            return run.task.mean_loss(run.model, "validation", limit)
+
+    assert mean(7) == mean(7) and isinstance(mean(None), float) and mean(HELD_OUT + 9) == mean(None)
+
+
+@each_task
 def test_a_split_that_is_not_there_is_refused(run):
     with pytest.raises(SaccadeError, match="split: expected one of train, validation, test, got 'tset'"):
         measured(run, split="tset")

@@ -12,7 +12,7 @@ def test_files_objects_and_columns_hold_the_same_pairs(tmp_path):
     (tmp_path / "pairs.tsv").write_text("\n".join(lines))
     filed, objects = open_corpus(str(tmp_path / "pairs.tsv")), open_corpus("objects", objects=PAIRS)
     named = open_corpus("objects", objects=[{"question": one, "answer": other} for one, other in PAIRS])
-    assert filed.fingerprint == objects.fingerprint == named.fingerprint and "3 pairs for test" in filed.note
+    assert filed.fingerprint == objects.fingerprint == named.fingerprint and "9 pairs for test" in filed.note
     items = [filed.example(split, n) for split in ("train", "validation", "test") for n in range(filed.size(split))]
     assert sorted(tuple(item) for item in items) == sorted((*pair, "") for pair in PAIRS)
     lines[4] += "\tmore\tand more"

@@ -14,6 +14,7 @@ from saccade.tasks.regress.codec import Sample
 from tiers import rest_slow
 
 SHORT = {"max_steps": 2, "warmup_steps": 1, "checkpoint_steps": 2, "validation_steps": 2, "threads": 1, "device": "cpu"}
+SHORT["start"] = "none"
 WORDS = [word for name, value in SHORT.items() for word in (f"--{name.replace('_', '-')}", str(value))]
 
 
@@ -137,7 +138,7 @@ GOOD = "x,price\n" + "".join(f"{n},{n * n}\n" for n in range(30))
     ("text", "words", "message"),
     [
         ("x,y\n1,2\n2,2\n3,2\n4,2\n", [], "expected numbers that differ, got 2 in every row"),
-        ("x,y\n1,2\nold,3\n", [], "row 3 of {}, column \"x\": expected a number, got 'old'"),
+        ("x,y\n1,2\nold,3\n3,4\n5,6\n7,8\n", [], "row 3 of {}, column \"x\": expected a number, got 'old'"),
         ("", [], "got an empty file"),
         (GOOD, ["--target", "prise"], "--target: expected a column of"),
         (GOOD, ["--target", ""], "--target: expected names of columns with commas between, got ''"),

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from saccade import runs
-from saccade.data.dataset import take
+from saccade.data.dataset import SPLITS, take
 from saccade.data.objects import OBJECTS
 from saccade.errors import ArgumentError
 from saccade.tasks.generate import Ensemble
@@ -106,6 +106,23 @@ def test_the_most_frequent_text_is_the_baseline():
     found = prepared(OBJECTS, rows).baselines("test")["majority"]
     assert found.about == "always 'one'"
     assert found.metrics == {"word_accuracy": pytest.approx(2 / 3), "wer": pytest.approx(1 / 3)}
+
+
+def test_few_texts_have_a_classifier_of_time_slots_as_a_baseline(monkeypatch):
+    monkeypatch.setattr(task.slots, "RECORDINGS", 6)
+
+    def tone(text, number):
+        pitch = {"low": 0.3, "high": 1.5}[text]
+        return (0.5 * torch.sin(torch.arange(2000 + 100 * number) * pitch), text)
+
+    rows = {split: [tone(text, number) for text in ("low", "high", "high") for number in range(4)] for split in SPLITS}
+    words = prepared(OBJECTS, rows, rate=8000)
+    found = words.baselines("test")
+    assert list(found) == ["majority", "slots"] and found["slots"].metrics == {"word_accuracy": 1, "wer": 0}
+    assert found["slots"].advice == "try --normalization recording --trim-db 40"
+    assert found["slots"].about == "logistic regression on 10 time slots"
+    rare = prepared(OBJECTS, {split: [(torch.randn(2000), split), (torch.randn(2000), "no")] for split in SPLITS})
+    assert list(rare.baselines("test")) == ["majority"]
 
 
 def test_a_limit_is_spread_over_a_sorted_split(monkeypatch):

@@ -12,7 +12,7 @@ from saccade.tasks.task import Job
 from saccade.tasks.transcribe import TRANSCRIBE, codec, transcription
 from saccade.tasks.transcribe.codec import Utterance
 from saccade.tasks.transcribe.options import Request
-from saccade.tasks.transcribe.transcription import Times, Transcription, alignments_of, moved
+from saccade.tasks.transcribe.transcription import Times, Transcription, alignments_of, moved, with_ctc
 from saccade.train.task import Unreadable
 
 
@@ -183,14 +183,26 @@ def test_draws_follow_from_the_seed_the_place_and_the_name(trained, utterances):
 def test_what_cannot_be_read_has_no_text_and_no_picture(tmp_path):
     answer = Transcription(Unreadable("gone.wav"), [], 2, Times(0.01, 0.04))
     assert answer.lines() == ["", ""] and answer.remark == "" and list(answer.draw(tmp_path)) == []
-    assert answer.to_json() == {"file": "gone.wav", "seconds": 0.0, "transcriptions": []}
+    assert answer.to_json() == {"file": "gone.wav", "start_seconds": 0.0, "seconds": 0.0, "transcriptions": []}
 
 
 @pytest.mark.slow
 def test_a_picture_is_called_as_its_file(trained, utterances, tmp_path):
     for name, stem in (("clips/Guten Tag.flac", "Guten-Tag"), ("-", "speech"), ("...", "text")):
         [answer] = ask(trained, [replace(utterances[0], name=name)], "pictures")
-        assert [path.name for path in answer.draw(tmp_path)] == [f"{stem}.png", f"{stem}.svg"]
+        names = [path.name for path in replace(answer, ctc=answer.outputs[0].weights[:1]).draw(tmp_path)]
+        assert names == [f"{stem}{kind}.{form}" for kind in ("", "-ctc") for form in ("png", "svg")]
+
+
+def test_ctc_is_drawn_beside_attention_where_there_is_a_text(trained, utterances):
+    one = replace(utterances[0], start=12)
+    answer = with_ctc(trained.model, Transcription(one, [Output("9", [4, 5], 0.0)], 1, Times(0.01, 0.04)))
+    assert answer.ctc.shape == (2, -(-one.size // 4)) and bool((answer.ctc.sum(1) >= 1 - 1e-4).all())
+    assert answer.to_json()["start_seconds"] == 0.12
+    silent = Transcription(one, [Output("", [], 0.0)], 1, Times(0.01, 0.04))
+    crowded = replace(silent, outputs=[Output("9", [4] * one.size, 0.0)])
+    for other, model in ((silent, trained.model), (crowded, trained.model), (answer, torch.nn.Linear(1, 1))):
+        assert with_ctc(model, replace(other, ctc=None)).ctc is None
 
 
 def test_nothing_at_all_is_answered_by_nothing(trained):

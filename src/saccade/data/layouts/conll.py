@@ -35,7 +35,7 @@ def conll(path: Path, names: SplitNames) -> dict[str, Table] | None:
     files = split_files(path, names, _ENDS) if path.is_dir() else {"": path}
     if not files or any(not file.is_file() or file.suffix.lower() not in _ENDS for file in files.values()):
         return None
-    lines = {name: lines_of(read_text(file, latin1=True)[0].rstrip()) for name, file in files.items()}
+    lines = {name: lines_of(read_text(file)[0].rstrip()) for name, file in files.items()}
     headed = any("tags" in part[0].lower().split() for part in lines.values())
     if headed or all(line.strip() for part in lines.values() for line in part):
         return None  # a table with a row in each line

@@ -59,7 +59,7 @@ def read_sentences(path: Path, columns: Sequence[Column]) -> Table:
     suffix = suffix_of(path)
     if converted(path) or (suffix in ENDS and suffix != ".txt"):
         return read_table(path, columns)
-    text, note = read_text(path, latin1=True)
+    text, note = read_text(path, latin1=suffix not in ENDS)
     lines = [(number, line) for number, line in enumerate(lines_of(text), 1) if line.strip()]
     if not lines or (suffix not in _LABEL_FIRST and ("\t" in lines[0][1] or _is_header(lines[0][1], columns))):
         return read_table(path, columns)
@@ -69,5 +69,5 @@ def read_sentences(path: Path, columns: Sequence[Column]) -> Table:
 
 def _is_header(line: str, columns: Sequence[Column]) -> bool:
     """Return whether cells between commas, semicolons or bars name all columns."""
-    cells = {cell.strip(' "').lower() for cell in re.split("[,;|]", line)}
-    return all(not cells.isdisjoint(column.names) for column in columns)
+    cells = [cell.strip(' "') for cell in re.split("[,;|]", line)]
+    return all(column.find(cells) is not None for column in columns)

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from saccade._system.files import write_json
 from saccade._system.notes import say
 from saccade.data.cleaning import composed
+from saccade.data.media import attachment
 from saccade.errors import ArgumentError
 from saccade.models.generative import Answers
 from saccade.models.image_encoder import Options as SightOptions
@@ -205,7 +206,8 @@ class Questions:
         path, question = asked_in(line, number)
         if self.store is None:
             assert self.sight.shape is not None
-            image = Shown(path, read_image(Path(path), path, channels=self.sight.shape[0], size=self.sight.size))
+            source = attachment(path) or Path(path)
+            image = Shown(path, read_image(source, path, channels=self.sight.shape[0], size=self.sight.size))
         else:
             image = featured(self.store, path)
         if len(self.words.pieces(composed(question))) > self.options.max_length:

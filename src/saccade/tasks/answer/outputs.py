@@ -15,6 +15,7 @@ from saccade.tasks.batches import rectangle
 from saccade.tasks.generate.beam import search
 from saccade.tasks.generate.ensemble import Ensemble as WritingEnsemble
 from saccade.tasks.generate.model import Hypotheses
+from saccade.tasks.generate.writable import Rules, Writer
 from saccade.tasks.labels.ensemble import Ensemble as LabelEnsemble
 from saccade.tasks.labels.ranking import Ranking, probabilities
 from saccade.tasks.labels.request import Request, check_count
@@ -201,6 +202,12 @@ class WrittenAnswers:
         return rectangle([[BEGIN, *self.target.encode(answer), END] for answer in answers])
 
     def _search(self, model: Any, source: Any, count: int) -> Hypotheses:
-        limits = torch.full((len(source[-1].lengths),), self.longest, device=next(model.parameters()).device)
+        device = next(model.parameters()).device
+        limits = torch.full((len(source[-1].lengths),), self.longest, device=device)
+        writer, state = Writer(model, self._rules.to(device)), model.encode(source)
         shared: dict[str, Any] = {"begin": BEGIN, "end": END, "length_penalty": 0.0, "min_length": 1}
-        return search(model, model.encode(source), limits, beam_size=max(count, self.beam_size), **shared)
+        return search(writer, writer.start(state, limits), limits, beam_size=max(count, self.beam_size), **shared)
+
+    @cached_property
+    def _rules(self) -> Rules:
+        return Rules.of(self.target)

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from statistics import fmean
 from typing import Any
 
+import torch
 from torch import nn
 
 from saccade._system.notes import Once
@@ -15,9 +16,12 @@ from saccade.tasks.answer.answer import VisualAnswer, attention, gradient, jacob
 from saccade.tasks.answer.codec import Batch, Encoded, Query, Questions
 from saccade.tasks.answer.data import BUILTIN, Corpus, Posed, open_corpus
 from saccade.tasks.answer.data.agreement import agreement
+from saccade.tasks.answer.data.questions import COLUMNS
 from saccade.tasks.answer.options import LookRequest, Options
+from saccade.tasks.answer.outputs import WrittenAnswers
 from saccade.tasks.groups import means
 from saccade.tasks.image.influence import word_vectors
+from saccade.tasks.image.pictures import IMAGE
 from saccade.tasks.image.pointing import Pointing, metrics_of
 from saccade.tasks.image.sight import suited
 from saccade.tasks.image.texts import by_image, open_texts
@@ -27,6 +31,7 @@ from saccade.tasks.labels.request import Request
 from saccade.tasks.predictor import Predictor
 from saccade.tasks.request import NoOptions, completed
 from saccade.tasks.task import Job, Task
+from saccade.tasks.text.special import BEGIN
 from saccade.train.task import Baseline, Evaluation, Form, Loss, Metric, Unreadable
 
 __all__ = ["ANSWER", "AnswersQuestions", "measured"]
@@ -75,6 +80,13 @@ class AnswersQuestions(Predictor):
             request.check(attends=getattr(model, "attends", False), reads=bool(word_vectors(model)))
         else:
             self.codec.output.check(completed(Request, request))
+
+    def encode(self, inputs: Sequence[Query]) -> tuple[Any, ...]:
+        """Return images and questions, and the begin token of each answer if it is written."""
+        batch = self.codec.collate([Encoded(query.shown.seen, query.ids, {}) for query in inputs])
+        source = batch.visual, batch.question
+        written = isinstance(self.codec.output, WrittenAnswers)
+        return (source, torch.full((len(inputs), 1), BEGIN)) if written else source
 
     def answer(
         self, model: nn.Module, inputs: Sequence[Query | Unreadable], request: Any, form: Form = "lines"
@@ -171,7 +183,8 @@ ANSWER = Task(
     Options=Options,
     recipes={"scenes": {}, "files": {"shift": 2}},
     requests={"predict": Request, "eval": NoOptions, "look": LookRequest},
-    columns=lambda options: (("image", "img"), ("question",)),
+    columns=(IMAGE, *COLUMNS[:2]),
+    file_column="image",
     suit=suited,
     sampler=by_image,
     evaluate=_evaluate,

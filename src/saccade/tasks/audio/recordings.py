@@ -35,6 +35,7 @@ __all__ = [
     "read_audio",
     "read_whole",
     "resample",
+    "sample_rate",
     "wav",
 ]
 
@@ -160,6 +161,15 @@ def missing_bytes(path: Path) -> int:
             return _missing(file)
     except soundfile.SoundFileError:
         return 0
+
+
+def sample_rate(path: Path) -> int:
+    """Return the sample rate in a file's header, the highest of `RATES` if it is unreadable."""
+    soundfile = _soundfile()
+    try:
+        return int(soundfile.info(os.fsencode(path)).samplerate)
+    except soundfile.SoundFileError:
+        return RATES[-1]
 
 
 def resample(samples: Tensor, rate: int, new_rate: int) -> Tensor:

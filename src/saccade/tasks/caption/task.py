@@ -1,16 +1,19 @@
 """Image captioning, as a task."""
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import torch
 from torch import nn
 
+from saccade.data.dataset import spread
 from saccade.errors import ArgumentError
 from saccade.tasks.caption.answer import ImageCaption, grid, pointing
 from saccade.tasks.caption.codec import Captions
-from saccade.tasks.caption.data import BUILTIN, Corpus, open_corpus
+from saccade.tasks.caption.data import BUILTIN, COLUMNS, Corpus, open_corpus
 from saccade.tasks.caption.metrics import baseline, headline, measured
 from saccade.tasks.caption.options import RECIPES, REQUESTS, Options
 from saccade.tasks.generate.coverage import Request
@@ -18,6 +21,7 @@ from saccade.tasks.generate.generate import Output, best_texts
 from saccade.tasks.generate.predictor import Block, Generates, evaluate, shortest
 from saccade.tasks.image.images import SUFFIXES
 from saccade.tasks.image.influence import influence
+from saccade.tasks.image.linear import colours
 from saccade.tasks.image.options import LookRequest
 from saccade.tasks.image.shown import Shown, maps_of
 from saccade.tasks.image.sight import suited
@@ -28,6 +32,11 @@ from saccade.train.task import Baseline, Evaluation, Form, Suited, Unreadable
 __all__ = ["CAPTION", "Describes"]
 
 _ENDLESS, _LEARNED = 1_000, 100_000  # of a baseline: images of an endless split, and captions of others
+_ADVICE = (
+    "features of a pretrained network say more of few photographs: python -m saccade.tasks.image.features IMAGES "
+    "--encoder torchvision:resnet50 --weights FILE --output features, then train with --features features"
+)
+_NEAREST = 2_000  # training images of another baseline, since each is decoded
 
 
 @dataclass(frozen=True)
@@ -64,13 +73,32 @@ class Describes(Generates):
         return Evaluation(metrics, parts, len(texts), words, seconds, _ratio(texts, references))
 
     def baselines(self, data: Corpus, split: str) -> dict[str, Baseline]:
-        """Measure the most frequent caption of the training split."""
+        """Measure the most frequent caption, and the first one of the training image with the nearest colours.
+
+        The latter is for images of the user.
+        """
         learned, references, scenes = training_texts(data, _LEARNED, _ENDLESS), [], []
         for index in range(data.size(split) or 0):
             references.append(data.references(split, index))
             if self.codec.options.data in BUILTIN:  # the scene that was just made for its sentences
                 scenes.append(data.example(split, index).scene)
-        return {"majority": baseline([data.text("train", index) for index in learned], references, scenes or None)}
+        found = {"majority": baseline([data.text("train", index) for index in learned], references, scenes or None)}
+        if self.codec.store is not None or scenes:
+            return found
+        found["nearest"] = self._nearest(data, split, references)
+        return {name: replace(plain, advice=_ADVICE) for name, plain in found.items()}
+
+    def _nearest(self, data: Corpus, split: str, references: Sequence[Sequence[str]]) -> Baseline:
+        began = time.perf_counter()
+        known = [data.about("train", image)[0] for image in spread(data.images("train") or 0, _NEAREST)]
+        own, others = (
+            torch.cat([colours(data.example(part, index).image[None]) for index in indices])  # type: ignore[index]
+            for part, indices in ((split, range(len(references))), ("train", known))
+        )
+        texts = [data.text("train", known[number]) for number in torch.cdist(own, others).argmin(1).tolist()]
+        metrics, _ = measured(texts, references, [""] * len(texts))
+        about = f"the caption of the nearest of {len(known):,} images by shares of colours"
+        return Baseline(metrics, about, round(time.perf_counter() - began, 3))
 
     def check_look(self, model: nn.Module, look: LookRequest) -> None:
         """Reject pictures of attention of a model without."""
@@ -145,7 +173,7 @@ CAPTION = Task(
     requests=REQUESTS,
     inputs="files",
     suffixes=SUFFIXES,
-    columns=lambda options: (("image", "img"),),
+    columns=COLUMNS,
     suit=_suited,
     sampler=by_image,
     evaluate=evaluate,

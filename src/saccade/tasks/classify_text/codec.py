@@ -7,25 +7,29 @@ from typing import Any, Self
 
 import torch
 from safetensors.torch import load, save
-from torch import nn
+from torch import Tensor, nn
 
 from saccade._system.files import read, write
 from saccade.data.cleaning import front
 from saccade.data.dataset import training_sample
 from saccade.errors import ArgumentError
 from saccade.models.classifier import Classifier
+from saccade.models.padded import Padded
+from saccade.models.word_prior import Coefficients
+from saccade.tasks.classify_text import tfidf
 from saccade.tasks.classify_text.data import Corpus
+from saccade.tasks.export import Signature
 from saccade.tasks.saved import reading, whole_number
 from saccade.tasks.text.codec import Text, TextCodec
 from saccade.tasks.text.markup import without_markup
-from saccade.tasks.text.special import SPECIAL
+from saccade.tasks.text.special import SPECIAL, UNKNOWN
 from saccade.tasks.text.vectors import Vectors, read_vectors
 from saccade.tasks.text.words import Words
 from saccade.train.options import select
 
 __all__ = ["LabelledTexts"]
 
-_VECTORS = "vectors.safetensors"
+_VECTORS, _PRIOR = "vectors.safetensors", "prior.safetensors"
 
 
 @dataclass(frozen=True)
@@ -37,12 +41,14 @@ class LabelledTexts(TextCodec):
         words: the vocabulary.
         dim: features of the word vectors, or None for the default of the model.
         vectors: initial vectors of words, or None if all are drawn.
+        prior: logistic regression on TF-IDF, or None without it.
         options: of the run.
     """
 
     words: Words
     dim: int | None = None
     vectors: Vectors | None = None
+    prior: Coefficients | None = None
 
     @classmethod
     def fit(cls, data: Corpus, options: Any) -> tuple[Self, Iterable[str]]:
@@ -61,6 +67,8 @@ class LabelledTexts(TextCodec):
         long = sum(not codec.tokens(text)[1] for text in texts)
         cut = f"{long} of {len(texts)} training texts looked at have more than {codec.limit}" if long else ""
         notes = [*_similar(codec.labels), cut]
+        if _has_prior(options):
+            codec = codec.with_prior(data)
         if options.vectors is None:
             return codec, notes
         vectors = read_vectors(Path(options.vectors), words.words)
@@ -70,6 +78,12 @@ class LabelledTexts(TextCodec):
         count = f"{len(vectors.numbers)} of {len(words.words)} words"
         note = f"{count} have a vector in {options.vectors}, of {dim} numbers"
         return replace(codec, dim=dim, vectors=vectors), [*notes, note]
+
+    def with_prior(self, data: Corpus) -> Self:
+        """Return the codec with a logistic regression of the training split, or of a sample of it."""
+        samples = self.encode(training_sample(data, self.endless, tfidf.TEXTS), "train")
+        texts, labels = [sample.ids for sample in samples], [sample.labels[0] for sample in samples]
+        return replace(self, prior=tfidf.coefficients(texts, labels, len(self.words), len(self.labels)))
 
     def more(self) -> dict[str, Any]:
         """Return the features of word vectors."""
@@ -81,8 +95,10 @@ class LabelledTexts(TextCodec):
         return {"dim": None if content["embedding_dim"] is None else whole_number(content, "embedding_dim")}
 
     def save(self, folder: Path) -> None:
-        """Write tokenizer.json, and the initial vectors of words."""
+        """Write tokenizer.json, the initial vectors of words, and the logistic regression."""
         super().save(folder)
+        if self.prior is not None:
+            write(folder / _PRIOR, save(self.prior._asdict()))
         if self.vectors is not None:
             write(folder / _VECTORS, save({"numbers": self.vectors.numbers, "values": self.vectors.values}))
 
@@ -96,6 +112,9 @@ class LabelledTexts(TextCodec):
             ArgumentError: if a file is missing or damaged.
         """
         codec = super().restore(folder, options)
+        if _has_prior(options):
+            with reading(folder / _PRIOR, "the logistic regression", lambda path: load(read(path))) as tensors:
+                codec = replace(codec, prior=Coefficients(**tensors))
         if options.vectors is None:
             return codec
         with reading(folder / _VECTORS, "the word vectors", lambda path: load(read(path))) as tensors:
@@ -108,11 +127,45 @@ class LabelledTexts(TextCodec):
         classifier.name_words(self.words.words)
         if self.vectors is not None:
             _initialize(classifier.words.embedding, self.vectors, trained=not self.options.freeze_vectors)
+        if self.prior is not None:
+            classifier.start_from(self.prior)
         return classifier
+
+    def signature(self, model: nn.Module) -> Signature:
+        """Return the model as a function of word ids and lengths, for `saccade export`."""
+
+        def draw(batch: int, length: int) -> dict[str, Tensor]:
+            ids = torch.arange(batch * length).view(batch, length) % (len(self.words) - UNKNOWN) + UNKNOWN
+            lengths = length - torch.arange(batch) % length
+            return {"ids": torch.where(torch.arange(length) < lengths[:, None], ids, 0), "lengths": lengths}
+
+        about = {
+            "labels": self.labels,
+            "tokenizer": {**self.words.to_json(), "pattern": self.words.pattern},
+            "max_length": self.options.max_length,
+            "strip_markup": self.options.strip_markup,
+        }
+        sizes = {"ids": {0: "batch", 1: "length"}, "lengths": {0: "batch"}}
+        return Signature(_OfTensors(model), draw, sizes, ["logits"], about)
 
     def read(self, line: str, number: int) -> Text:
         """Return a text to classify, with a note if it is too long."""
         return super().read(without_markup(line) if self.options.strip_markup else line, number)
+
+
+def _has_prior(options: Any) -> bool:
+    """Whether the model has the option and it is on. Models of other packages may lack it."""
+    return getattr(options, "prior", "none") == "tfidf"
+
+
+class _OfTensors(nn.Module):
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        logits: Tensor = self.model(Padded(ids, lengths))
+        return logits
 
 
 def _similar(labels: Sequence[str]) -> Iterable[str]:

@@ -9,7 +9,7 @@ from saccade.models.checks import below_one
 from saccade.tasks.text.options import TextOptions
 from saccade.train.options import PATH
 
-__all__ = ["LONG", "RECIPES", "Options", "suited"]
+__all__ = ["RECIPES", "Options", "advice", "suited"]
 
 #: Chosen by training, see docs/results.md. Models have recipes of their own beside these.
 RECIPES: dict[str, dict[str, Any]] = {
@@ -39,14 +39,12 @@ RECIPES: dict[str, dict[str, Any]] = {
         "threads": 1,
     },
 }
-LONG = 200
-"""Least median length of documents, in words. Shorter texts are sentences."""
-
-_READ, _BATCH = 2_000, 8_000  # words of a document that are read, and words of a batch
+_READ, _BATCH = (400, 2_000), (1_000, 8_000)  # least and most words of a text that are read, and of a batch
+_MEDIANS, _TEXTS = 10, 40  # medians that are read of a text, and texts of a batch
 _EPOCHS, _PATIENCE = 10, 4
 
 #: Chosen on validation, see docs/results.md: the sum over the root of the length, with pairs of words.
-_DOCUMENTS: dict[str, dict[str, Any]] = {"sum": {"ngrams": 2, "embedding_dim": 16, "reduction": "root"}}
+_MODELS: dict[str, dict[str, Any]] = {"sum": {"ngrams": 2, "embedding_dim": 16, "reduction": "root"}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,8 +83,8 @@ class Options(TextOptions):
 def suited(count: int, median_length: float, model: str) -> tuple[dict[str, Any], str]:
     """Return options beside the recipe for files, and the reason in one line.
 
-    Sentences have none. Of documents more is read, in larger batches, and a sum takes pairs of words too. An epoch of
-    few documents is few steps, so validations and the budget are counted in epochs.
+    All texts start from logistic regression on TF-IDF. The longer they are, the more of each is read, in larger
+    batches. Validations and the budget are counted in epochs.
 
     Args:
         count: number of training texts.
@@ -94,24 +92,36 @@ def suited(count: int, median_length: float, model: str) -> tuple[dict[str, Any]
         model: its name.
 
     Example:
-        >>> suited(6920, 19, "sum")
-        ({}, '')
         >>> options, reason = suited(832, 650, "fixed")
         >>> reason.partition(":")[0]
-        '832 long texts, of 650 words in the median'
+        '832 texts, of 650 words in the median'
+        >>> options["prior"], options["max_length"], options["batch_tokens"]
+        ('tfidf', 2000, 8000)
     """
-    if median_length < LONG:
-        return {}, ""
-    epoch = max(1, round(count * min(median_length, _READ) / _BATCH))
-    steps = max(50, epoch // 2)
+    read, batch = (
+        min(most, max(least, round(share * median_length)))
+        for share, (least, most) in ((_MEDIANS, _READ), (_TEXTS, _BATCH))
+    )
+    epoch = max(1, round(count * min(median_length, read) / batch))
+    steps = max(50, min(epoch, max(140, epoch // 2)))
     options: dict[str, Any] = {
-        "max_length": _READ,
-        "batch_tokens": _BATCH,
+        "prior": "tfidf",
+        "max_length": read,
+        "batch_tokens": batch,
         "max_steps": max(12 * steps, _EPOCHS * epoch),
         "validation_steps": steps,
         "checkpoint_steps": steps,
         "patience": _PATIENCE,
-        **_DOCUMENTS.get(model, {}),
+        **_MODELS.get(model, {}),
     }
     defaults = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in options.items())
-    return options, f"{count:,} long texts, of {median_length:.0f} words in the median: defaults are {defaults}"
+    return options, f"{count:,} texts, of {median_length:.0f} words in the median: defaults are {defaults}"
+
+
+def advice(options: Any) -> str:
+    """Return the way from a run with these options to a model as good as TF-IDF."""
+    if getattr(options, "prior", "tfidf") != "tfidf":
+        return "try --prior tfidf"
+    if options.model != "sum":
+        return "try --model sum"
+    return "try scikit-learn: make_pipeline(TfidfVectorizer(), LogisticRegression(C=10)).fit(texts, labels)"

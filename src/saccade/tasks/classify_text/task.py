@@ -11,12 +11,12 @@ from torch import nn
 
 from saccade.data.cleaning import front
 from saccade.data.dataset import training_sample
-from saccade.data.splits import SplitNames
+from saccade.data.naming import Names
 from saccade.tasks.classify_text import tfidf
 from saccade.tasks.classify_text.answer import LookRequest, TextAnswer, answers, read_texts
 from saccade.tasks.classify_text.codec import LabelledTexts
-from saccade.tasks.classify_text.data import BUILTIN, Corpus, open_corpus
-from saccade.tasks.classify_text.options import RECIPES, Options, suited
+from saccade.tasks.classify_text.data import BUILTIN, COLUMNS, Corpus, open_corpus
+from saccade.tasks.classify_text.options import RECIPES, Options, advice, suited
 from saccade.tasks.labels.baselines import timed
 from saccade.tasks.labels.labelled import LabelledText
 from saccade.tasks.labels.ranking import label_numbers
@@ -66,7 +66,8 @@ class TextRanks(Ranks):
         examples = [data.example(split, index) for index in range(data.size(split) or 0)]
         targets, texts = label_numbers(labels, [example.label for example in examples], split), self._fronts(examples)
         plain = timed(lambda: model.predict(texts), targets, labels, about)
-        return super().baselines(data, split) | {"TF-IDF": replace(plain, seconds=round(seconds + plain.seconds, 3))}
+        plain = replace(plain, seconds=round(seconds + plain.seconds, 3), advice=advice(self.codec.options))
+        return super().baselines(data, split) | {"TF-IDF": plain}
 
     def check_look(self, model: Any, look: LookRequest) -> None:
         """Reject a layer, a head or attention, if the model lacks it."""
@@ -96,7 +97,7 @@ class TextRanks(Ranks):
 
 
 def _open(options: Any, objects: Any) -> Corpus:
-    names = SplitNames.of_options(options)
+    names = Names.of_options(options)
     return open_corpus(options.data, objects, names, strip_markup=options.strip_markup)
 
 
@@ -129,9 +130,10 @@ CLASSIFY_TEXT = Task(
     Options=Options,
     recipes=RECIPES,
     requests={"predict": Request, "eval": NoOptions, "look": LookRequest},
-    columns=lambda options: (("text", "sentence"),),
+    columns=COLUMNS,
     suit=_suited,
     at_once=1 << 30,
+    signature=LabelledTexts.signature,
 )
 """The task, see docs/classify-text.md.
 

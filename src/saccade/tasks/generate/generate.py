@@ -72,7 +72,7 @@ class Output:
         text: in one line.
         ids: its tokens, without an end.
         score: for ranking: the log-probability over the length penalty, and other scores. Of a sample it is the
-            log-probability.
+            log-probability. Probabilities are those among the tokens that may follow (`writable`).
         weights: attention weights of its tokens and its end, `(target, source)`, if they are read and there are any.
         tokens: the text of each token and a mark for the end, if they are read.
     """

@@ -4,10 +4,11 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import in_batches
@@ -18,9 +19,10 @@ from saccade.tasks.generate.ensemble import Ensemble
 from saccade.tasks.generate.generate import Output, Search, generate, outputs_of
 from saccade.tasks.generate.model import Hypotheses
 from saccade.tasks.generate.request import check_prefix, search_of
+from saccade.tasks.generate.writable import Rules, Writer
 from saccade.tasks.predictor import Predictor
 from saccade.tasks.request import completed
-from saccade.tasks.text.special import PADDING
+from saccade.tasks.text.special import BEGIN, PADDING
 from saccade.train.task import Answer, Evaluation, Form, Loss, Unreadable
 
 __all__ = ["Block", "Generates", "evaluate", "shortest"]
@@ -85,13 +87,15 @@ class Generates(Predictor):
         request, codec, device = completed(self.request, request), self.codec, next(model.parameters()).device
         search, reads = self.search(request), form != "lines" or self.reads(request)
         written = [sample for sample in samples if self._size(sample)]
+        writer = Writer(model, self._rules(getattr(request, "replace_unknown", False)).to(device))
 
         def decode(indices: Sequence[int]) -> Sequence[Sequence[Output]]:
             chosen = [written[index] for index in indices]
             limits = codec.limits(torch.tensor([codec.size(sample) for sample in chosen], device=device))
             state = model.encode(codec.inputs(chosen).to(device))
             names = [(sample.number, sample.name) for sample in chosen]
-            hypotheses = self.rescore(model, state, generate(model, state, limits, search, names), search, request)
+            hypotheses = generate(writer, writer.start(state, limits), limits, search, names)
+            hypotheses = self.rescore(model, state, hypotheses, search, request)
             outputs = outputs_of(hypotheses, codec.target)
             if not reads:
                 return outputs
@@ -103,6 +107,14 @@ class Generates(Predictor):
         sizes = [codec.size(sample) for sample in written]
         outputs = iter(in_batches(sizes, max(1, self.decoded // search.width), decode))
         return [next(outputs) if self._size(sample) else [] for sample in samples]
+
+    @cached_property
+    def _rules(self) -> Any:
+        return cache(lambda unknown: Rules.of(self.codec.target, unknown=unknown))
+
+    def encode(self, inputs: Sequence[Any]) -> tuple[Any, Tensor]:
+        """Return inputs, and the begin token of each text to write."""
+        return self.codec.inputs(inputs), torch.full((len(inputs), 1), BEGIN)
 
     @abstractmethod
     def measure(self, model: nn.Module, blocks: Iterable[Block], size: int) -> Evaluation:

@@ -5,6 +5,7 @@ from typing import Any
 
 from saccade.data.dataset import no_such_data
 from saccade.data.layouts.idx import idx
+from saccade.data.naming import Names
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.image.dataset import Dataset
@@ -30,7 +31,7 @@ def open_data(options: Any, objects: Any = None) -> Dataset:
         >>> open_data(options_class(GLIMPSE, "ram")(model="ram", data="cluttered", distractors=4)).shape
         (1, 60, 60)
     """
-    names = SplitNames.of_options(options)
+    names = Names.of_options(options)
     _refuse_ignored(options)
     if options.data not in BUILTIN:
         if (images := open_files(options.data, options.size, objects, names)) is None:

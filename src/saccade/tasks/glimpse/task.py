@@ -22,8 +22,9 @@ from saccade.tasks.glimpse.spelling import Spelling
 from saccade.tasks.image.augment import check_shift
 from saccade.tasks.image.dataset import Dataset, check_scaled
 from saccade.tasks.image.dataset import Example as Labelled
-from saccade.tasks.image.images import SUFFIXES, Pixels, image_of
+from saccade.tasks.image.images import SUFFIXES, Pixels, batch_of, image_of
 from saccade.tasks.image.labelled import LabelledImages, Sample
+from saccade.tasks.image.sources import COLUMNS
 from saccade.tasks.labels.metrics import HEADLINE, confusion
 from saccade.tasks.labels.ranks import Ranks
 from saccade.tasks.labels.request import check_count
@@ -144,6 +145,10 @@ class Glimpses(Predictor):
         total = model.cost(batch.images, batch.labels, batch.progress, self.codec.options.label_smoothing)
         return Loss(total, len(batch.labels))
 
+    def encode(self, inputs: Sequence[Pixels]) -> tuple[Tensor]:
+        """Return images `(batch, channels, height, width)` in [0, 1]."""
+        return (batch_of(inputs),)
+
     def predict(self, model: Any, samples: Sequence[Sample], request: Any) -> list[Predicted]:
         """Return labels of each image from sampled paths and from the likeliest one."""
         spelling, rollouts, device = self.codec.spelling, self._rollouts(request), next(model.parameters()).device
@@ -223,6 +228,6 @@ GLIMPSE = Task(
     requests=REQUESTS,
     inputs="files",
     suffixes=SUFFIXES,
-    columns=lambda options: (("image", "img"),),
+    columns=COLUMNS,
 )
 """The task, see docs/glimpse.md."""

@@ -5,6 +5,7 @@ import struct
 import sys
 import warnings
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -13,13 +14,13 @@ import torch
 from torch import Tensor
 
 from saccade._threads import own_filters
-from saccade.data.media import read_bytes
+from saccade.data.media import attachment, read_bytes
 from saccade.errors import ArgumentError, SaccadeError, pip_install
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["LARGEST", "SUFFIXES", "Pixels", "encode_png", "image_of", "read_image"]
+__all__ = ["LARGEST", "SUFFIXES", "Pixels", "batch_of", "encode_png", "image_of", "read_image"]
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pbm", ".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff", ".webp")
 """Suffixes of image files in a folder. A file given by path may have any."""
@@ -117,8 +118,20 @@ def image_of(line: str, channels: int, size: tuple[int, int] | None = None) -> P
     It has 1 channel (grey) or 3 (RGB): see `read_image`.
     """
     name: str = "standard input" if line == "-" else line
-    source: Any = sys.stdin.buffer if line == "-" else Path(line)
+    source: Any = attachment(line) or (sys.stdin.buffer if line == "-" else Path(line))
     return Pixels(line, read_image(source, name, channels=channels, size=size))
+
+
+def batch_of(images: Sequence[Pixels]) -> Tensor:
+    """Return images of one size as a batch in [0, 1], `(batch, channels, height, width)`.
+
+    >>> batch_of([Pixels("a.png", torch.full((1, 2, 2), 255, dtype=torch.uint8))]).max()
+    tensor(1.)
+    """
+    shapes = {tuple(pixels.image.shape) for pixels in images}
+    if len(shapes) > 1:
+        raise ArgumentError(f"inputs: expected images of one size, got {sorted(shapes)}; encode them one by one")
+    return torch.stack([pixels.image for pixels in images]).float() / 255
 
 
 def encode_png(image: Tensor) -> bytes:

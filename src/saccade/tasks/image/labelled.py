@@ -1,5 +1,6 @@
 """Labelled images: labels, sizes, statistics of channels, and batches."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade._system.files import write_json
+from saccade.tasks.export import Signature
 from saccade.tasks.image.augment import check_shift, flipped_and_shifted
 from saccade.tasks.image.dataset import Dataset, check_scaled, pixels, statistics
 from saccade.tasks.image.dataset import Example as Labelled
@@ -100,6 +102,20 @@ class LabelledImages:
         options = select(self.options, model.Options)
         return model(self.shape[0], len(self.labels), options, self.mean, self.std)  # type: ignore[no-any-return]
 
+    def signature(self, model: nn.Module) -> Signature:
+        """Return the model as a function of images, for `saccade export`."""
+
+        def draw(batch: int, length: int) -> dict[str, Tensor]:
+            return {"images": torch.linspace(0, 1, batch * math.prod(self.shape)).view(batch, *self.shape)}
+
+        about = {
+            "labels": self.labels,
+            **dict(zip(_SIZES, self.shape, strict=True)),
+            "mean": self.mean,
+            "std": self.std,
+        }
+        return Signature(_OfImages(model), draw, {"images": {0: "batch"}}, ["logits"], about)
+
     def show(self, example: Labelled, name: str) -> Example:
         """Return an image, as a PNG file too, and its label."""
         return Example(Pixels(f"{name}.png", example.image), name, example.label, (".png", encode_png(example.image)))
@@ -115,3 +131,13 @@ class LabelledImages:
             "the labels": (self.labels, f"{', '.join(self.labels):.80}"),
             "the images' size": (self.shape, "others"),
         }
+
+
+class _OfImages(nn.Module):
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, images: Tensor) -> Tensor:
+        logits: Tensor = self.model(images)
+        return logits

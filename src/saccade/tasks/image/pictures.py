@@ -5,7 +5,7 @@ import io
 import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -18,6 +18,7 @@ from saccade.data import OBJECTS, Blank, Column, Layout, Row, Rows, SplitNames, 
 from saccade.data.arrow import is_arrow
 from saccade.data.columns import FILL, Listed, file_name
 from saccade.data.dataset import SPLITS, check_index, check_split, data_path, no_such_data
+from saccade.data.naming import are_files
 from saccade.data.objects import array_of
 from saccade.data.rows import HELD, bytes_hash
 from saccade.errors import ArgumentError
@@ -26,7 +27,18 @@ from saccade.tasks.image.dataset import HELD_OUT, refuse_size
 from saccade.tasks.image.images import SUFFIXES, encode_png, read_image
 from saccade.tasks.image.places import Images, Place
 
-__all__ = ["TABLES", "Gallery", "Illustrated", "Known", "Picture", "check_size", "fitted", "open_pictured", "source_of"]
+__all__ = [
+    "IMAGE",
+    "TABLES",
+    "Gallery",
+    "Illustrated",
+    "Known",
+    "Picture",
+    "check_size",
+    "fitted",
+    "open_pictured",
+    "source_of",
+]
 
 TABLES = (".tsv", ".csv", ".jsonl", ".ndjson")
 """Suffixes of tables of images in a folder."""
@@ -35,6 +47,9 @@ _SIZES = range(8, 1025)  # pixels
 _SIDE = 2  # least pixels of a side, for arrays as for files
 _CACHED = 256 << 20  # bytes of decoded images in the cache
 _ENDS = (".png", ".jpg", ".jpeg")  # of names that a collection lists without their ends
+
+IMAGE = Column("image", ("image", "img", "path"), what="an image", looks=are_files)
+"""Column of images that texts are about."""
 
 T = TypeVar("T")
 Source: TypeAlias = Place | memoryview | Tensor
@@ -146,6 +161,7 @@ class Illustrated(Generic[T]):
         size: height and width of all images, after they are scaled and cut. None if there are features of them.
         splits: the number of its image, and the text, of each example.
         note: facts on the data for the user, "" if there are none.
+        guessed: names of columns in the data that were guessed from their cells.
     """
 
     def __init__(
@@ -154,11 +170,12 @@ class Illustrated(Generic[T]):
         size: tuple[int, int] | None,
         splits: Mapping[str, Sequence[tuple[int, T]]],
         note: str,
+        guessed: Mapping[str, str] | None = None,
     ) -> None:
         for split in SPLITS:
             if not splits[split]:
                 raise ArgumentError(f"{split}: expected texts about images, got none")
-        self.pictures, self.splits, self.note = pictures, splits, note
+        self.pictures, self.splits, self.note, self.guessed = pictures, splits, note, guessed or {}
         self.shape = None if size is None else (3, *size)
         self._cache = Cache(lambda number: pictures[number].read(size), _CACHED, lambda image: image.nbytes)
 
@@ -256,7 +273,7 @@ def open_pictured(
     why = "which are about images without features" if known else "which are about images that are not there"
     rows = load(
         data,
-        [Column("image", ("image", "img", "path"), gallery, what="an image"), *columns],
+        [replace(IMAGE, kind=gallery), *columns],
         names,
         objects,
         first=layouts,

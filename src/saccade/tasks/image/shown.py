@@ -1,7 +1,6 @@
 """Images that models read, and weights or gradients over them as maps."""
 
 import itertools
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -9,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from saccade._definitions.numerics import divide
+from saccade.data.media import is_file
 from saccade.look._overlays import Box
 from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.image.images import image_of
@@ -51,7 +51,7 @@ def shown(store: FeatureStore | None, example: Any) -> Shown:
 
 def featured(store: FeatureStore, name: str, number: int = 1) -> Shown:
     """Return the features of an image by name, with its picture if a file exists."""
-    picture = image_of(name, 3, _DRAWN).image if Path(name).is_file() else None
+    picture = image_of(name, 3, _DRAWN).image if is_file(name) else None
     return Shown(name, store.get(name), picture, number)
 
 

@@ -21,6 +21,7 @@ from saccade.data.dataset import data_path, inventory
 from saccade.data.layouts.cifar import cifar
 from saccade.data.layouts.class_folders import class_folders, labelled_files
 from saccade.data.layouts.idx import idx
+from saccade.data.naming import are_few, are_files
 from saccade.data.rows import HELD, bytes_hash
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
@@ -28,9 +29,27 @@ from saccade.tasks.image.dataset import HELD_OUT, Dataset, ImageRows
 from saccade.tasks.image.images import LARGEST, SUFFIXES, read_image
 from saccade.tasks.image.pictures import TABLES, source_of
 
-__all__ = ["open_files"]
+__all__ = ["COLUMNS", "open_files"]
 
 _MOST_BYTES = 1 << 30  # of all images in memory
+
+
+def _label(cell: Any) -> str:
+    """A label of Python, numpy or a tensor as a text."""
+    if isinstance(cell, np.ndarray | Tensor):
+        if math.prod(cell.shape) != 1:
+            raise ValueError(f"expected a label, got an array of shape {tuple(cell.shape)}")
+        cell = cell.item() if isinstance(cell, Tensor) else cell.reshape(())[()]
+    if is_empty(cell) or not str(cell).strip():
+        raise ValueError(f"expected a label, got an empty cell; {FILL}")
+    return composed(str(cell))  # numpy writes float32(0.1) as 0.1, Python's float of it has more digits
+
+
+COLUMNS = (
+    Column("image", ("image", "img"), what="an image", looks=are_files),
+    Column("label", ("label", "fine_label"), _label, what="a label", looks=are_few),
+)
+"""Needed columns of labelled images. `open_files` reads the image."""
 
 
 def open_files(data: str, size: int | None, objects: Any, names: SplitNames) -> Dataset | None:
@@ -58,8 +77,8 @@ def open_files(data: str, size: int | None, objects: Any, names: SplitNames) -> 
         return _folders(source, names, scaled)
 
     columns = [
-        Column("image", ("image", "img"), scaled, what="an image"),
-        Column("label", ("label", "fine_label"), _label, what="a label"),
+        replace(COLUMNS[0], kind=scaled),
+        COLUMNS[1],
         Column("key", ("key",), lambda cell: cell if isinstance(cell, int) else None, needed=False),
     ]
     rows = load(
@@ -109,7 +128,7 @@ def _folders(path: Path, names: SplitNames, scaled: "_Scaled") -> dict[str, Tabl
         split: replace(
             table,
             rows=(
-                {"image": row["file"], "label": row["label"], "key": bytes_hash(os.fsencode(row["listed"]))}
+                {"image": _absolute(row["file"]), "label": row["label"], "key": bytes_hash(os.fsencode(row["listed"]))}
                 for row in table.rows
             ),
             note="; ".join(filter(None, [table.note, empty * (split in ("", names.of("train")[0]))])),
@@ -118,23 +137,16 @@ def _folders(path: Path, names: SplitNames, scaled: "_Scaled") -> dict[str, Tabl
     }
 
 
+def _absolute(file: Path | memoryview) -> Path | memoryview:
+    return file.absolute() if isinstance(file, Path) else file  # other paths are relative to the data
+
+
 def _empty(folder: Path, names: list[str]) -> str:
     """A note on folders without an image beside those of labels."""
     labels = {folder / name.rpartition("/")[0] for name in names if name.lower().endswith(SUFFIXES)}
     beside = {path for parent in {label.parent for label in labels} for path in parent.iterdir() if path.is_dir()}
     empty = sorted(str(path.relative_to(folder)) for path in beside - labels if not path.name.startswith("."))
     return f"{folder}: no image is in {inventory(empty)}" if empty else ""
-
-
-def _label(cell: Any) -> str:
-    """A label of Python, numpy or a tensor as a text."""
-    if isinstance(cell, np.ndarray | Tensor):
-        if math.prod(cell.shape) != 1:
-            raise ValueError(f"expected a label, got an array of shape {tuple(cell.shape)}")
-        cell = cell.item() if isinstance(cell, Tensor) else cell.reshape(())[()]
-    if is_empty(cell) or not str(cell).strip():
-        raise ValueError(f"expected a label, got an empty cell; {FILL}")
-    return composed(str(cell))  # numpy writes float32(0.1) as 0.1, Python's float of it has more digits
 
 
 class _Scaled:

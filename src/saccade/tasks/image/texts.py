@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from saccade.data.dataset import spread
-from saccade.data.splits import SplitNames
+from saccade.data.naming import Names
 from saccade.errors import ArgumentError
 from saccade.models.image_encoder import Visual
 from saccade.tasks.batches import POOL, Sampler, Sized
@@ -122,7 +122,7 @@ def open_texts(make: Callable[..., Any], builtin: Iterable[str], options: Any, o
     """
     if options.data not in builtin:
         options.refuse_given(("least", "most", "data_seed"), "only with --data scenes")
-    store, names = options.open_features(), SplitNames.of_options(options)
+    store, names = options.open_features(), Names.of_options(options)
     scenes = {"things": (options.least, options.most), "seed": options.data_seed}
     return make(options.data, options.size, objects, names, known=None if store is None else store.has, **scenes)
 

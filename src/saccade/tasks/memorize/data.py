@@ -14,17 +14,18 @@ from saccade.tasks.memorize.problem import Problem
 from saccade.tasks.memorize.problems import PROBLEMS
 from saccade.tasks.memorize.symbols import Symbols
 
-__all__ = ["BUILTIN", "Language", "Stories", "open_corpus"]
+__all__ = ["BUILTIN", "COLUMNS", "Language", "Stories", "open_corpus"]
 
 Language: TypeAlias = Problem | Symbols
 """From questions to sequences, and from logits to answers."""
 
 BUILTIN = {name: problem.summary for name, problem in PROBLEMS.items()}
 _HOLDS = "bAbI's files (qa1_..._train.txt) or tables such as train.tsv (.csv, .jsonl, .parquet)"
-_COLUMNS = (
+COLUMNS = (
     Column("input", ("input", "source", "question", "text")),
     Column("output", ("output", "target", "answer")),
 )
+"""Columns of pairs."""
 _BLANK = Blank[Row](lambda row: not (row["input"] and row["output"]), "pairs, which have a blank side")
 
 
@@ -62,7 +63,7 @@ def open_corpus(
         raise ArgumentError(f"--longest: expected only with built-in data ({', '.join(BUILTIN)}), got {longest}")
     if data != OBJECTS and (tables := babi(path, names)) is not None:
         return Stories(rows_of(tables, lambda row, labels: row, itemgetter("story"), names, place=data))
-    rows = load(data, _COLUMNS, names, objects, blank=_BLANK, what="pairs")
+    rows = load(data, COLUMNS, names, objects, blank=_BLANK, what="pairs")
     if rows is None:
         raise no_such_data(data, BUILTIN, holds=_HOLDS)
     return Examples(rows, lambda row: Item(row["input"], row["output"]))

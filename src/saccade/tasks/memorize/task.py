@@ -13,11 +13,12 @@ from saccade._system.files import write_json
 from saccade._system.notes import Once
 from saccade.data.dataset import Dataset, counted, training_sample
 from saccade.data.layouts.babi import is_babi
-from saccade.data.splits import SplitNames
+from saccade.data.naming import Names
 from saccade.errors import ArgumentError
+from saccade.models.padded import Padded
 from saccade.tasks.batches import POOL, Sampler
 from saccade.tasks.memorize.answer import Asked, MemoryAnswer, described, logits_of, memories
-from saccade.tasks.memorize.data import BUILTIN, Language, Stories, open_corpus
+from saccade.tasks.memorize.data import BUILTIN, COLUMNS, Language, Stories, open_corpus
 from saccade.tasks.memorize.ensemble import Ensemble
 from saccade.tasks.memorize.episode import Batch, Episode, Item, pad
 from saccade.tasks.memorize.metrics import HEADLINE, baselines, cost, judged, measured
@@ -143,6 +144,10 @@ class Memorizes(Predictor):
         with _with_cells(model, request):
             return logits_of(model, samples)
 
+    def encode(self, inputs: Sequence[Asked]) -> tuple[Padded]:
+        """Return the steps of questions."""
+        return (self.codec.collate([question.episode for question in inputs if question.episode is not None]).source,)
+
     def measure(
         self, model: nn.Module, predictions: Sequence[Tensor], examples: Sequence[Item], request: Any
     ) -> Evaluation:
@@ -224,8 +229,8 @@ MEMORIZE = Task(
     headline=HEADLINE,
     models=MODELS,
     builtin=BUILTIN,
-    columns=lambda options: (("input", "source", "question", "text"),),
-    open=lambda options, objects: open_corpus(options.data, options.longest, objects, SplitNames.of_options(options)),
+    columns=COLUMNS,
+    open=lambda options, objects: open_corpus(options.data, options.longest, objects, Names.of_options(options)),
     codec=Sequences,
     predictor=Memorizes,
     Options=Options,

@@ -59,6 +59,7 @@ class Regression(Answered):
         weights = None if self.weights is None else [[round(w, 6) for w in row] for row in self.weights.tolist()]
         return {
             "numbers": [] if isinstance(self.asked, Unreadable) else list(self.asked.numbers),
+            **({"cells": self.asked.shown} if isinstance(self.asked, Question) and self.asked.cells else {}),
             "answer": list(self.mean),
             "lower": list(self.lower),
             "upper": list(self.upper),
@@ -68,7 +69,7 @@ class Regression(Answered):
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
         """Draw a picture of each target, and one of bandwidths if the model compared some."""
         if self.pictures is not None and isinstance(self.asked, Question):
-            yield from self.pictures.draw(self, self.asked.numbers, folder, json=json)
+            yield from self.pictures.draw(self, self.asked, folder, json=json)
 
 
 def spelled(numbers: Sequence[float]) -> str:
@@ -103,9 +104,9 @@ class _Pictures:
     columns: Columns
     coverage: float
 
-    def draw(self, made: Regression, numbers: Sequence[float], folder: Path, *, json: bool) -> Iterator[Path]:
-        several = len(self.columns.targets) > 1
-        name = file_name(" ".join(_shown(number, 4) for number in numbers))
+    def draw(self, made: Regression, asked: Question, folder: Path, *, json: bool) -> Iterator[Path]:
+        several, numbers = len(self.columns.targets) > 1, asked.numbers
+        name = file_name(" ".join(asked.shown or (_shown(number, 4) for number in numbers)))
         for target, called in enumerate(self.columns.targets):
             path = folder / (f"{name}-{file_name(called)}" if several else name)
             said = f"{called}: {made.mean[target]:.4g}, with {self.coverage:.0%}"
@@ -160,13 +161,26 @@ class _Pictures:
             names = [self._point(index, target) for index in order.tolist()]
             which = f"the {len(order)} of {len(weights)}" if len(order) < len(weights) else "the"
             note = f"{which} known points that weigh most, {float(weights[order].sum()):.0%} in all"
+            if (start := getattr(self.model, "start", None)) is not None:
+                first = float(start(pad([numbers]).values.to(weights.device))[0, target])
+                note = f"{note}; their errors correct the start, {first:.4g}"
             return look.dots(
                 names, [Dots(label, weights[order].tolist())], path, label=label, title=title, note=note, bars=True,
                 json=json,
             )  # fmt: skip
         names = list(self.columns.features) or [_shown(number, 6) for number in numbers]
+        encoding, start = self.columns.encoding, getattr(self.model, "start", None)
+        if encoding is not None:
+            cells = zip(encoding.names, encoding.decode(numbers), strict=True)
+            names = [f"{name}: {cell}" for name, cell in cells]
         if made.weights is not None:
-            values, note = made.weights.mean(0), "what the answer took of each, the mean of all heads"
+            of = "the answer" if start is None else "the correction of the start"
+            values, note = made.weights.mean(0), f"what {of} took of each, the mean of all heads"
+            if encoding is not None:
+                values = torch.stack([values[list(part)].sum() for part in encoding.parts])
+        elif encoding is not None or start is not None:
+            values, label = self._effects(numbers, target), "effect"
+            note = "how the answer differs from that with the mean of each column"
         else:
             *_, slope = _with_slopes(self.model, pad([numbers]), target)
             values = slope[0] * torch.tensor(self.columns.std, dtype=torch.float64)
@@ -177,6 +191,19 @@ class _Pictures:
         shown, series = [names[index] for index in order.tolist()], [Dots(label, values[order].tolist())]
         return look.dots(shown, series, path, label=label, title=title, note=note, bars=True, json=json)
 
+    def _effects(self, numbers: Sequence[float], target: int) -> Tensor:
+        """Difference of the answer and that with the training mean of each column, `(columns,)`."""
+        encoding = self.columns.encoding
+        parts = encoding.parts if encoding is not None else [range(n, n + 1) for n in range(len(numbers))]
+        rows = [
+            [self.columns.mean[n] if n in part else number for n, number in enumerate(numbers)]
+            for part in (range(0), *parts)
+        ]
+        points = pad(rows)
+        device = next(self.model.parameters()).device
+        mean: Tensor = self.model(Padded(points.values.to(device), points.lengths.to(device))).mean[:, target]
+        return (mean[:1] - mean[1:]).cpu()
+
     def _of_points(self, made: Regression) -> Tensor | None:
         """Mean weight of each known point over heads.
 
@@ -186,8 +213,9 @@ class _Pictures:
         return made.weights.mean(0) if keeps and made.weights is not None else None
 
     def _point(self, index: int, target: int) -> str:
-        numbers = ", ".join(_shown(number, 3) for number in self.columns.points[index][:_NAMED])
-        more = ", …" if len(self.columns.features) > _NAMED else ""
+        point, encoding = self.columns.points[index], self.columns.encoding
+        texts = [_shown(number, 3) for number in point] if encoding is None else encoding.decode(point)
+        numbers, more = ", ".join(texts[:_NAMED]), ", …" if len(texts) > _NAMED else ""
         return f"{self.columns.answers[index][target]:.4g}  at  {numbers}{more}"
 
 

@@ -1,7 +1,8 @@
 """Numbers as tensors: their scales, a sample of training points, and batches."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -15,10 +16,13 @@ from saccade.errors import ArgumentError
 from saccade.models.padded import Padded
 from saccade.models.regressor import Regressor, Sizes, TrainingData
 from saccade.tasks.batches import Sampler
+from saccade.tasks.export import Signature
 from saccade.tasks.regress.data.cells import exact
+from saccade.tasks.regress.data.encoding import Encoding, line_of
 from saccade.tasks.regress.data.rows import Example as Row
 from saccade.tasks.regress.data.rows import Numbers
-from saccade.tasks.regress.inputs import Question, read_numbers
+from saccade.tasks.regress.inputs import Question, read_cells, read_numbers
+from saccade.tasks.regress.plain import Fitted, fit_start
 from saccade.tasks.saved import reading
 from saccade.tasks.task import AsTraining, Job
 from saccade.train.options import select
@@ -32,35 +36,39 @@ POINTS = 1000
 ENDLESS, LEARNED = 2_000, 50_000
 """Training examples for scales and baselines: of endless data, and of other data."""
 
-_FILE = "columns.json"
+_FILE, _START = "columns.json", "start.json"
 
 
 class Sample(NamedTuple):
     """Numbers of an example, its answers, and its index among the model's points.
 
-    The index is -1 for an example that is none of these points.
+    The index is -1 for an example that is none of these points. `started` is the prediction of the start without this
+    example, () if it is not known.
     """
 
     numbers: tuple[float, ...]
     answers: tuple[float, ...]
     point: int = -1
+    started: tuple[float, ...] = ()
     size: int = 1
     order: int = 0
 
 
 class Batch(NamedTuple):
-    """Numbers, answers and indices among known points.
+    """Numbers, answers, indices among known points, and predictions of the start.
 
-    Answers are `(batch, outputs)`, float64. Indices are `(batch,)`.
+    Answers and predictions are `(batch, outputs)`, float64. Indices are `(batch,)`.
     """
 
     points: Padded
     answers: Tensor
     places: Tensor
+    started: Tensor | None = None
 
     def to(self, device: torch.device) -> "Batch":
         """Return the batch on a device."""
-        return Batch(self.points.to(device), self.answers.to(device), self.places.to(device))
+        started = None if self.started is None else self.started.to(device)
+        return Batch(self.points.to(device), self.answers.to(device), self.places.to(device), started)
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,8 @@ class Columns:
         answers_mean, answers_std: of each target.
         points: training points, spread over all of them. None of sets.
         answers: targets of the points.
+        start: the fitted start of the model, or None.
+        encoding: codes of the columns of a table, None if all cells are numbers.
         options: of the run.
     """
 
@@ -85,6 +95,8 @@ class Columns:
     answers_std: tuple[float, ...]
     points: tuple[tuple[float, ...], ...] = ()
     answers: tuple[tuple[float, ...], ...] = ()
+    start: Fitted | None = None
+    encoding: Encoding | None = None
     options: Any = field(default=None, compare=False)
 
     @classmethod
@@ -106,13 +118,31 @@ class Columns:
         _constant(outputs, targets, "target", which)
         kept = rows[:POINTS] if size is None else [data.example("train", index) for index in kept_points(size)]
         points, answers = zip(*(row[:2] for row in kept), strict=True) if features else ((), ())
-        return cls(features, targets, *_scales(inputs), *_scales(outputs), points, answers, options), [note]
+        kind, start = getattr(options, "start", "none"), None
+        if features and kind != "none":
+            start = fit_start(inputs.numpy(), outputs.numpy(), kind)
+        if start is not None:
+            learned = dict(
+                zip(range(len(rows)) if size is None else spread(size, LEARNED), start.predictions, strict=True)
+            )
+            own = start.module()(_tensor(points)).tolist()
+            indices = range(len(own)) if size is None else kept_points(size)
+            start = replace(
+                start, points=[learned.get(index, other) for index, other in zip(indices, own, strict=True)]
+            )
+        scales = *_scales(inputs), *_scales(outputs)
+        columns = cls(features, targets, *scales, points, answers, start, data.encoding, options)
+        return columns, [note, *([] if start is None else [start.note(targets)])]
 
     def save(self, folder: Path) -> None:
         """Write columns.json."""
         content = asdict(self)
-        del content["options"]
+        del content["options"], content["start"], content["encoding"]
+        if self.encoding is not None:
+            content["encoding"] = self.encoding.to_json()
         write_json(folder / _FILE, content)
+        if self.start is not None:
+            write_json(folder / _START, self.start.to_json())
 
     @classmethod
     def restore(cls, folder: Path, options: Any) -> Self:
@@ -122,12 +152,21 @@ class Columns:
             if not targets or not all(isinstance(name, str) for name in (*features, *targets)):
                 raise ValueError(f"features {features!r:.60} and targets {targets!r:.60}")
             wide, high = max(1, len(features)), len(targets)
-            scales = [("mean", wide), ("std", wide), ("answers_mean", high), ("answers_std", high)]
-            mean, std, answers_mean, answers_std = (_numbers([content[name]], width)[0] for name, width in scales)
+            widths = [("mean", wide), ("std", wide), ("answers_mean", high), ("answers_std", high)]
+            mean, std, answers_mean, answers_std = (_numbers([content[name]], width)[0] for name, width in widths)
             points, answers = _numbers(content["points"], wide), _numbers(content["answers"], high)
             if len(points) != len(answers):
                 raise ValueError(f"{len(points)} points and {len(answers)} answers")
-            return cls(features, targets, mean, std, answers_mean, answers_std, points, answers, options)
+            encoding = Encoding.of_json(content["encoding"]) if "encoding" in content else None
+            if encoding is not None and encoding.features != features:
+                raise ValueError(f"codes of other columns, {', '.join(encoding.names):.60}")
+            columns = cls(
+                features, targets, mean, std, answers_mean, answers_std, points, answers, None, encoding, options
+            )
+        if not features or getattr(options, "start", "none") == "none" or not (folder / _START).exists():
+            return columns
+        with reading(folder / _START, "the start") as content:
+            return replace(columns, start=Fitted.restore(content, len(features), len(targets)))
 
     @property
     def sizes(self) -> Sizes:
@@ -141,7 +180,11 @@ class Columns:
     def collate(self, samples: Sequence[Sample], step: int | None = None) -> Batch:
         """Return a batch."""
         places = torch.tensor([sample.point for sample in samples])
-        return Batch(pad([sample.numbers for sample in samples]), _tensor([s.answers for s in samples]), places)
+        started = None
+        if self.start is not None:
+            unknown = (math.nan,) * len(self.targets)
+            started = _tensor([sample.started or unknown for sample in samples])
+        return Batch(pad([s.numbers for s in samples]), _tensor([s.answers for s in samples]), places, started)
 
     def build(self, model: Any) -> nn.Module:
         """Return a model with these scales and known points."""
@@ -150,15 +193,41 @@ class Columns:
         mean, std, answers_mean, answers_std = map(_tensor, (self.mean, self.std, self.answers_mean, self.answers_std))
         points = _tensor(self.points).reshape(-1, max(1, len(self.features)))
         answers = _tensor(self.answers).reshape(-1, len(self.targets))
-        made.begin(TrainingData(mean, std, answers_mean, answers_std, points, answers))
+        start = None
+        if self.start is not None:
+            start, answers = self.start.module(), answers - _tensor(self.start.points).reshape(answers.shape)
+            answers_mean, answers_std = torch.zeros_like(answers_mean), _tensor(self.start.std)
+        made.begin(TrainingData(mean, std, answers_mean, answers_std, points, answers, start))
         return made
 
+    def signature(self, model: nn.Module) -> Signature:
+        """Return the model as a function of numbers, of sets with their lengths, for `saccade export`."""
+        mean, std = _tensor(self.mean), _tensor(self.std)
+
+        def draw(batch: int, length: int) -> dict[str, Tensor]:
+            length = len(self.features) or length
+            numbers = mean + std * torch.linspace(-2, 2, batch * length, dtype=torch.float64).view(batch, length)
+            lengths = {} if self.features else {"lengths": length - torch.arange(batch) % length}
+            return {"numbers": numbers, **lengths}
+
+        names = ("features", "targets", "mean", "std", "answers_mean", "answers_std")
+        about = {name: getattr(self, name) for name in names}
+        about["encoding"] = None if self.encoding is None else self.encoding.to_json()
+        if self.features:
+            sizes = {"numbers": {0: "batch"}}
+        else:
+            sizes = {"numbers": {0: "batch", 1: "length"}, "lengths": {0: "batch"}}
+        return Signature(_OfTensors(model), draw, sizes, ["answers", "deviations"], about)
+
     def show(self, example: Row, name: str) -> Example:
-        """Return numbers and their answers."""
-        return Example(Question(example.numbers), exact(example.numbers), exact(example.answers))
+        """Return the cells or numbers of an example, and their answers."""
+        text = line_of(example.cells) if example.cells else exact(example.numbers)
+        return Example(Question(example.numbers, example.cells), text, exact(example.answers))
 
     def read(self, line: str, number: int) -> Question:
         """Return the numbers of a line."""
+        if self.encoding is not None:
+            return read_cells(line, number, self.encoding)
         return Question(read_numbers(line, number, self.features))
 
     @property
@@ -170,6 +239,18 @@ class Columns:
         }
 
 
+class _OfTensors(nn.Module):
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, numbers: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        if lengths is None:
+            lengths = torch.full_like(numbers[:, 0], numbers.shape[1], dtype=torch.int64)
+        mean, deviation = self.model(Padded(numbers, lengths))
+        return mean, deviation
+
+
 def sampler(job: Job) -> Sampler[Sample]:
     """Return batches with indices of samples among known points.
 
@@ -177,11 +258,18 @@ def sampler(job: Job) -> Sampler[Sample]:
     """
     data, settings, size = job.data, job.settings, job.data.size("train")
     trained = size is not None and not (isinstance(data, AsTraining) and data.split != "train")
-    places = {index: place for place, index in enumerate(kept_points(size))} if trained else {}
+    places, started = dict[int, int](), dict[int, Sequence[float]]()
+    if trained:
+        places = {index: place for place, index in enumerate(kept_points(size))}
+        if (start := job.codec.start) is not None:
+            started = dict(zip(spread(size, LEARNED), start.predictions, strict=True))
 
     def samples(indices: Sequence[int]) -> list[Sample]:
         pairs = zip(job.samples("train", indices), indices, strict=True)
-        return [sample._replace(point=places.get(index, -1)) for sample, index in pairs]
+        return [
+            sample._replace(point=places.get(index, -1), started=tuple(started.get(index, ())))
+            for sample, index in pairs
+        ]
 
     return Sampler(samples, size, settings.batch_size, settings.seed, count=len)
 

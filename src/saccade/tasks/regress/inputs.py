@@ -1,5 +1,6 @@
 """Inputs of predictions: numbers from lines, and lines from Python objects."""
 
+import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -7,13 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from saccade._system.notes import say
 from saccade.data.columns import CellError
 from saccade.data.dataset import counted, inventory
 from saccade.errors import ArgumentError
 from saccade.tasks.regress.data.cells import exact, flat
-from saccade.tasks.regress.data.rows import column_numbers
+from saccade.tasks.regress.data.encoding import Cell, Encoding, cell_of, line_of
+from saccade.tasks.regress.data.rows import column_cells, column_numbers
 
-__all__ = ["MOST", "Question", "lines_of", "read_numbers"]
+__all__ = ["MOST", "Question", "lines_of", "read_cells", "read_numbers"]
 
 MOST = 10_000
 """Largest size of a set."""
@@ -22,9 +25,15 @@ _BETWEEN = re.compile(r"\s*[,;]\s*|\s+")
 
 
 class Question(NamedTuple):
-    """Features of a row, or elements of a set."""
+    """Features of a row, or elements of a set. Cells are those of the line, () if all are numbers."""
 
     numbers: tuple[float, ...]
+    cells: tuple[Cell, ...] = ()
+
+    @property
+    def shown(self) -> list[str]:
+        """Cells as texts. A blank cell is an empty text."""
+        return [cell if isinstance(cell, str) else "" if cell != cell else exact([cell]) for cell in self.cells]
 
 
 def read_numbers(line: str, number: int, features: Sequence[str]) -> tuple[float, ...]:
@@ -56,13 +65,40 @@ def read_numbers(line: str, number: int, features: Sequence[str]) -> tuple[float
         raise ArgumentError(f"line {number}: {error}") from None
 
 
-def lines_of(inputs: Any, features: Sequence[str]) -> Iterator[str]:
+def read_cells(line: str, number: int, encoding: Encoding) -> Question:
+    """Return the features of a line of cells with commas, semicolons or tabs between, and note unknown categories.
+
+    Args:
+        line: the line. Quotes enclose a cell with a comma.
+        number: its number from 1, for messages.
+        encoding: codes of the columns.
+
+    Raises:
+        ArgumentError: if there are more or fewer cells, or a cell of numbers or dates is neither.
+    """
+    mark = next((mark for mark in ",;\t" if mark in line), ",")
+    parts = next(csv.reader([line.strip(" \r\n")], delimiter=mark, skipinitialspace=True), [])
+    if len(parts) != len(encoding.columns):
+        expected = f"expected {counted(len(encoding.columns), 'cells')} ({inventory(encoding.names)})"
+        raise ArgumentError(f"line {number}: {expected}, got {len(parts) or 'none'}")
+    cells = tuple(map(cell_of, parts))
+    try:
+        numbers = encoding.encode(cells)
+    except CellError as error:
+        raise ArgumentError(f"line {number}, {error}") from None
+    if note := encoding.unknown(cells):
+        say(f"line {number}: {note}")
+    return Question(numbers, cells)
+
+
+def lines_of(inputs: Any, features: Sequence[str], encoding: Encoding | None = None) -> Iterator[str]:
     """Return Python objects as lines.
 
     Args:
         inputs: a text or several, rows of numbers, or rows that are mappings. Rows of numbers are for example an array
             `(rows, features)`, or numbers if there is one feature. Other columns are ignored.
         features: names of the features, () for sets.
+        encoding: codes of the columns, None if all cells are numbers.
 
     Raises:
         ArgumentError: if a row is something else.
@@ -81,7 +117,10 @@ def lines_of(inputs: Any, features: Sequence[str]) -> Iterator[str]:
             yield str(row)
             continue
         try:
-            yield exact(_by_name(row, features) if isinstance(row, Mapping) else _of_row(row, features))
+            if encoding is not None:
+                yield line_of(_cells(row, encoding))
+            else:
+                yield exact(_by_name(row, features) if isinstance(row, Mapping) else _of_row(row, features))
         except CellError as error:
             raise ArgumentError(f"inputs: row {number}, {error}") from None
         except ValueError as error:
@@ -90,6 +129,14 @@ def lines_of(inputs: Any, features: Sequence[str]) -> Iterator[str]:
 
 def _is_number(value: Any) -> bool:
     return bool(np.isscalar(value)) or getattr(value, "ndim", 1) == 0
+
+
+def _cells(row: Any, encoding: Encoding) -> list[Cell]:
+    if isinstance(row, Mapping):
+        cells = {str(name): cell for name, cell in row.items()}
+        return [cell for _, cell in column_cells(encoding.names, cells)]
+    row = row.tolist() if hasattr(row, "tolist") else row
+    return [cell_of(cell) for cell in ([row] if _is_number(row) else row)]
 
 
 def _of_row(row: Any, features: Sequence[str]) -> list[float]:

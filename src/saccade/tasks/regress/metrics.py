@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,9 +15,10 @@ from saccade.models.padded import Padded
 from saccade.models.regressor import Predicted
 from saccade.tasks.groups import means
 from saccade.tasks.regress.data.rows import Example
+from saccade.tasks.regress.plain import MOST_TARGETS, boosting, one_thread_each, ridge
 from saccade.train.task import Baseline, Metric
 
-__all__ = ["HEADLINE", "Ensemble", "baselines", "interval", "measured"]
+__all__ = ["HEADLINE", "Ensemble", "Plain", "baselines", "fit_baselines", "interval", "measured"]
 
 HEADLINE = "r2"
 
@@ -86,40 +88,79 @@ def interval(mean: Tensor, deviation: Tensor, coverage: float) -> tuple[Tensor, 
     return mean - half, mean + half
 
 
-def baselines(train: Sequence[Example], rows: Sequence[Example], std: Tensor, *, sets: bool) -> dict[str, Baseline]:
-    """Measure the mean of training and the linear least-squares function.
+class Plain(NamedTuple):
+    """A fitted simple method.
 
     Args:
-        train: examples that both are learned from.
+        name: of the method.
+        about: the method in a few words.
+        predict: from a design matrix, `(rows, columns)`, to targets, `(rows, targets)`.
+        sets: whether examples are sets. Their columns are the size and the mean.
+        seconds: of fitting.
+        advice: the way to a model as good as this method, or "".
+    """
+
+    name: str
+    about: str
+    predict: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    sets: bool
+    seconds: float
+    advice: str
+
+
+def fit_baselines(train: Sequence[Example], *, sets: bool, start: str = "none") -> list[Plain]:
+    """Fit the mean of training, ridge regression, and gradient boosting.
+
+    Args:
+        train: examples to learn from.
+        sets: whether examples are sets. Ridge regression gets the size and the mean of a set. Boosting gets no sets.
+        start: the start of the run's model, for the advice.
+    """
+    x, y = _design(train, sets=sets), np.array([row.answers for row in train], np.float64)
+    about, of = f"the mean of {len(train):,} answers", "size and mean of a set" if sets else "all columns"
+    began = time.perf_counter()
+    fits = [Plain("mean", about, lambda new: np.repeat(y.mean(0)[None], len(new), 0), sets, 0.0, "")]
+    with one_thread_each():
+        linear = ridge(x, y)
+        seconds = time.perf_counter() - began
+        way = "" if sets or start != "none" else "try --start linear"
+        predict = partial(_predicted, [linear])
+        fits.append(Plain("linear", f"ridge regression on {of}", predict, sets, seconds, way))
+        if not sets and y.shape[1] <= MOST_TARGETS:
+            began = time.perf_counter()
+            trees = boosting(x, y)
+            seconds, way = time.perf_counter() - began, "" if start == "stacked" else "try --start stacked"
+            fits.append(Plain("boosting", f"gradient boosting on {of}", partial(_predicted, trees), sets, seconds, way))
+    return fits
+
+
+def baselines(fits: Sequence[Plain], rows: Sequence[Example], std: Tensor) -> dict[str, Baseline]:
+    """Measure simple methods.
+
+    Args:
+        fits: the fitted methods.
         rows: examples that are measured.
         std: standard deviations of the targets in training, `(targets,)`.
-        sets: whether examples are sets. The linear function gets the size and the mean of a set.
 
     Example:
         >>> rows = [Example((float(x),), (2.0 * x + 1,), "") for x in range(9)]
-        >>> found = baselines(rows, rows, torch.ones(1), sets=False)
-        >>> round(found["mean"].metrics["r2"], 6), round(found["linear"].metrics["r2"], 6)
-        (0.0, 1.0)
+        >>> results = baselines(fit_baselines(rows, sets=False), rows, torch.ones(1))
+        >>> {name: round(result.metrics["r2"], 2) for name, result in results.items()}
+        {'mean': 0.0, 'linear': 1.0, 'boosting': 0.0}
     """
-    learned, answers = (np.array([row.answers for row in part], np.float64) for part in (train, rows))
-
-    def timed(predict: Callable[[], NDArray[np.float64]], about: str) -> Baseline:
+    answers, results = np.array([row.answers for row in rows], np.float64), dict[str, Baseline]()
+    for fit in fits:
         began = time.perf_counter()
-        metrics, _ = measured(torch.from_numpy(predict()), torch.from_numpy(answers), std, [""] * len(rows))
-        return Baseline(metrics, about, round(time.perf_counter() - began, 3))
+        with one_thread_each():
+            predictions = torch.from_numpy(fit.predict(_design(rows, sets=fit.sets)))
+        metrics, _ = measured(predictions, torch.from_numpy(answers), std, [""] * len(rows))
+        seconds = fit.seconds + time.perf_counter() - began
+        results[fit.name] = Baseline(metrics, fit.about, round(seconds, 3), fit.advice)
+    return results
 
-    def linear() -> NDArray[np.float64]:
-        seen, new = (_design(part, sets=sets) for part in (train, rows))
-        centre, scale = seen.mean(0), seen.std(0)
-        seen, new = ((part - centre) / np.where(scale > 0, scale, 1) for part in (seen, new))
-        coefficients, *_ = np.linalg.lstsq(seen, learned - learned.mean(0), rcond=None)
-        return np.asarray(new @ coefficients + learned.mean(0))
 
-    of = "size and mean of a set" if sets else "all columns"
-    return {
-        "mean": timed(lambda: np.repeat(learned.mean(0)[None], len(rows), 0), f"the mean of {len(train):,} answers"),
-        "linear": timed(linear, f"least squares on {of}"),
-    }
+def _predicted(models: Sequence[Any], x: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.concatenate([np.asarray(model.predict(x), np.float64).reshape(len(x), -1) for model in models], 1)
 
 
 class Ensemble(nn.Module):

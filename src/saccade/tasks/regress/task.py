@@ -1,7 +1,8 @@
 """Regression, as a task."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from typing import Any, Literal
 
 import torch
@@ -11,14 +12,23 @@ from saccade._definitions.checks import in_ranges
 from saccade.data.dataset import training_sample
 from saccade.data.splits import SplitNames, SplitOptions
 from saccade.errors import ArgumentError
+from saccade.models.padded import Padded
 from saccade.models.regressor import Predicted
 from saccade.tasks.predictor import Predictor
 from saccade.tasks.regress.answer import Regression, answer
-from saccade.tasks.regress.codec import ENDLESS, LEARNED, Batch, Columns, sampler
+from saccade.tasks.regress.codec import ENDLESS, LEARNED, Batch, Columns, pad, sampler
 from saccade.tasks.regress.data import BUILTIN, open_numbers
 from saccade.tasks.regress.data.rows import Choice, Example, Numbers
 from saccade.tasks.regress.inputs import Question, lines_of
-from saccade.tasks.regress.metrics import HEADLINE, Ensemble, baselines, interval, measured
+from saccade.tasks.regress.metrics import (
+    HEADLINE,
+    Ensemble,
+    Plain,
+    baselines,
+    fit_baselines,
+    interval,
+    measured,
+)
 from saccade.tasks.request import completed
 from saccade.tasks.task import Task
 from saccade.train.task import Baseline, Evaluation, Form, Loss, Unreadable
@@ -38,7 +48,8 @@ class Options(SplitOptions):
     """Columns to predict, separated by commas. Default: the last one."""
 
     features: str | None = None
-    """Input columns, separated by commas. Default: all others."""
+    """Input columns, separated by commas, or columns to leave out, such as --features=-id,-name.
+    Default: all others."""
 
     sets: bool = False
     """The input cells of a row are one set of numbers. Blank cells count as none, and a cell may hold several."""
@@ -48,6 +59,10 @@ class Options(SplitOptions):
 
     loss: Literal["squared", "absolute"] = "squared"
     """Training loss of the standardized targets: mean squared or mean absolute error."""
+
+    start: Literal["none", "linear", "stacked"] = field(default="none", metadata={"before": "none"})
+    """Method whose errors the model learns: none, linear (ridge regression), or stacked (ridge regression and gradient
+    boosting, weighed by cross-validation). Sets have none."""
 
     def __post_init__(self) -> None:
         SplitOptions.__post_init__(self)
@@ -90,8 +105,12 @@ class Regresses(Predictor):
 
         Each known point is predicted by all others.
         """
-        total = model.loss(batch.points, batch.answers, batch.places, self.codec.options.loss)
+        total = model.loss(batch.points, batch.answers, batch.places, self.codec.options.loss, batch.started)
         return Loss(total, len(batch.answers))
+
+    def encode(self, inputs: Sequence[Question]) -> tuple[Padded]:
+        """Return the numbers of questions."""
+        return (pad([question.numbers for question in inputs]),)
 
     def predictions(self, model: nn.Module, batch: Batch) -> list[Predicted]:
         """Return means and standard deviations."""
@@ -109,9 +128,17 @@ class Regresses(Predictor):
         return Evaluation(*measured(mean, answers, self._std, groups, inside, coverage), len(examples), len(examples))
 
     def baselines(self, data: Numbers, split: str) -> dict[str, Baseline]:
-        """Measure the mean of training, and the best linear function."""
+        """Measure the mean of training, ridge regression, and gradient boosting of tables."""
         rows = [data.example(split, index) for index in range(data.size(split) or 0)]
-        return baselines(training_sample(data, ENDLESS, LEARNED), rows, self._std, sets=self.codec.sizes.sets)
+        return baselines(self._plain(data), rows, self._std)
+
+    @cached_property
+    def _plain(self) -> Any:
+        return cache(self._fit_plain)  # learned once for all splits
+
+    def _fit_plain(self, data: Numbers) -> list[Plain]:
+        learned = training_sample(data, ENDLESS, LEARNED)
+        return fit_baselines(learned, sets=self.codec.sizes.sets, start=self.codec.options.start)
 
     def answer(
         self, model: nn.Module, inputs: Sequence[Question | Unreadable], request: Any, form: Form = "lines"
@@ -151,10 +178,11 @@ REGRESS = Task(
         "sine": {},
         "heteroscedastic": {},
         "maximum": {"loss": "absolute", "batch_size": 128},
-        "files": {},
+        "files": {"start": "stacked"},
     },
     requests=dict.fromkeys(("predict", "eval", "look"), Request),
     sampler=sampler,
-    lines=lambda codec, inputs: lines_of(inputs, codec.features),
+    lines=lambda codec, inputs: lines_of(inputs, codec.features, codec.encoding),
+    signature=Columns.signature,
 )
 """The task, see docs/regress.md. Models have recipes of their own."""

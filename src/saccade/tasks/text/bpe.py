@@ -18,6 +18,11 @@ _WORDS = r" ?[\p{L}\p{M}]+| ?\p{N}+| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+"
 #: A space cannot be in a byte-level token (there it is written Ġ), so that no text comes to be one of these.
 _NAMES = [" padding", " begin", " end", " unknown"]
 _HALVES = re.compile("[\ud800-\udfff]")  # of surrogate pairs
+_PRINTED = (*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100))
+#: Byte of each character of a byte-level token: printed ones are themselves, others are from U+0100 on.
+_BYTES = {chr(byte): byte for byte in _PRINTED} | {
+    chr(0x100 + number): byte for number, byte in enumerate(sorted({*range(0x100)} - {*_PRINTED}))
+}
 
 
 class BytePairs:
@@ -110,11 +115,16 @@ class BytePairs:
         return self._tokenizer.decode([number for number in ids if number >= SPECIAL]).removeprefix(" ")
 
     def piece(self, number: int) -> str:
-        """Return the text of a token with the space before it.
+        r"""Return the text of a token with the space before it.
 
-        It is U+FFFD for part of a character.
+        A byte of an incomplete character is written in hexadecimal, for example \xf0.
         """
-        return self._tokenizer.decode([number]) if number >= SPECIAL else ""
+        return self.spelled(number).decode(errors="backslashreplace")
+
+    def spelled(self, number: int) -> bytes:
+        """Return the bytes of a token, none of a special one."""
+        letters = self._tokenizer.id_to_token(number) if number >= SPECIAL else None
+        return bytes(_BYTES[letter] for letter in letters or "")
 
     def pieces(self, text: str) -> list[str]:
         """Return the text of each token, without the first space."""

@@ -36,9 +36,9 @@ class Tokenizer(Protocol):
         """Return the text of token ids."""
 
     def piece(self, number: int) -> str:
-        """Return the text of a token.
+        r"""Return the text of a token.
 
-        It is "" for a special one, and U+FFFD for part of a character.
+        It is "" for a special one, and has bytes such as \xf0 for part of a character.
         """
 
     def pieces(self, text: str) -> list[str]:

@@ -23,7 +23,7 @@ from saccade.tasks.text.bpe import BytePairs
 from saccade.tasks.text.special import UNKNOWN
 from saccade.tasks.text.tokenizer import Characters, SpacedWords, Tokenizer, from_json
 from saccade.tasks.transcribe.data.corpus import Corpus, Recording
-from saccade.tasks.transcribe.options import Options
+from saccade.tasks.transcribe.options import WAVEFORM, Options
 from saccade.train.options import flag, select
 from saccade.train.randomness import generator
 from saccade.train.task import Example
@@ -44,6 +44,7 @@ class Utterance:
     ids: list[int]  # tokens of its text without begin and end, empty for an input
     number: int = 1  # of the line, from 1 on: equal files have different random samples
     loudness: Tensor | None = None  # of each frame, relative, `(length,)`, None after stretching
+    start: int = 0  # frames of silence cut off before them
 
     @property
     def size(self) -> int:
@@ -180,10 +181,10 @@ class Recordings:
 
     def read(self, line: str, number: int) -> Utterance:
         """Read the audio file of a path, with a note of every change."""
-        frames, loudness, notes = self.signals.read(line)
+        (frames, loudness, start), notes = self.signals.read(line)
         for note in notes:
             say(note)
-        return Utterance(line, frames, [], number, loudness)
+        return Utterance(line, frames, [], number, loudness, start)
 
     @property
     def parts(self) -> dict[str, tuple[object, str]]:
@@ -198,8 +199,8 @@ class Recordings:
     def _utterance(self, recording: Recording) -> Utterance:
         if recording.notes:
             self._once.say("changed", f"{recording.notes[0]}; so may others be, which is not said again")
-        frames, loudness = self.signals.frames(recording.signal)
-        return Utterance(recording.name, frames, self.target.encode(recording.text), loudness=loudness)
+        frames, loudness, start = self.signals.frames(recording.signal)
+        return Utterance(recording.name, frames, self.target.encode(recording.text), loudness=loudness, start=start)
 
     @cached_property
     def _once(self) -> Once:
@@ -239,8 +240,8 @@ def stretched(utterances: Sequence[Utterance], most: float, draws: torch.Generat
 def _signals(rate: int | None, dim: int | None, options: Any) -> Signals:
     """Return features of recordings, after a check of their options."""
     if dim is None:
-        return Signals(rate, dim, options.mels, options.window_ms, options.hop_ms)
-    for name in ("mels", "window_ms", "hop_ms"):
+        return Signals(rate, dim, *(getattr(options, name) for name in WAVEFORM))
+    for name in WAVEFORM:
         if (value := getattr(options, name)) != Options.__dataclass_fields__[name].default:
             raise ArgumentError(f"{flag(name)}: expected only with recordings, as these data are features, got {value}")
     return Signals(rate, dim)

@@ -7,12 +7,13 @@ from saccade._definitions.checks import in_ranges
 from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.recordings import check_rate
+from saccade.tasks.audio.signals import Normalization
 from saccade.tasks.generate import options as generate
 from saccade.tasks.generate.request import EvalRequest as GenerateEvalRequest
 from saccade.tasks.generate.request import Request as GenerateRequest
 from saccade.tasks.looking import LookRequest
 
-__all__ = ["RECIPES", "REQUESTS", "EvalRequest", "Options", "Request", "check_rescoring"]
+__all__ = ["RECIPES", "REQUESTS", "WAVEFORM", "EvalRequest", "Options", "Request", "check_rescoring"]
 
 #: Tuned by training, see the comments. Models add recipes for their sizes. Other options keep their defaults.
 RECIPES: dict[str, dict[str, Any]] = {
@@ -41,6 +42,8 @@ RECIPES: dict[str, dict[str, Any]] = {
         "ctc_rescoring": 0.5,
     },
 }
+#: Options of the features of a waveform, in the order of `Signals`.
+WAVEFORM = ("mels", "window_ms", "hop_ms", "normalization", "trim_db")
 _RANGES = (
     ("mels", 1, 1000),
     ("batch_tokens", 1, 100_000_000),
@@ -49,6 +52,7 @@ _RANGES = (
     ("hop_ms", 1, 1000),
     ("window_ms", 1, 1000),
     ("max_seconds", 0.01, 100_000),
+    ("trim_db", 0, 200),
 )
 _BYTES = 260  # and 4 special ids
 
@@ -75,6 +79,12 @@ class Options(SplitOptions, generate.Options):
 
     hop_ms: int = 10
     """Milliseconds from one frame to the next."""
+
+    normalization: Normalization = "bands"
+    """Mean 0 and variance 1 of each band (bands), or of all bands of a recording together (recording)."""
+
+    trim_db: float = 0.0
+    """Silence at both ends that is cut off: so many decibels below the loudest frame. 0: none."""
 
     tokenizer: Literal["words", "characters", "bpe"] = "words"
     """Tokens of the texts: words, characters, or bpe (pieces of words)."""

@@ -1,13 +1,15 @@
 """Speech recognition, as a task."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
 
-from saccade.data.dataset import sampled, spread
-from saccade.data.splits import SplitNames
+from saccade.data.dataset import Lazy, sampled, spread
+from saccade.data.naming import Names
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import Cache, Sampler
 from saccade.tasks.generate import Ensemble, Hypotheses
@@ -17,14 +19,17 @@ from saccade.tasks.generate.generate import Output, Search, best_texts
 from saccade.tasks.generate.predictor import Block, Generates, evaluate, shortest
 from saccade.tasks.looking import LookRequest
 from saccade.tasks.task import Job, Task
+from saccade.tasks.transcribe import slots
 from saccade.tasks.transcribe.alignment_metrics import AlignmentMetrics, alignment_metrics, mean_metrics, sounding
 from saccade.tasks.transcribe.codec import Recordings, Utterance
 from saccade.tasks.transcribe.data import BUILTIN, open_corpus
 from saccade.tasks.transcribe.data.corpus import Corpus
+from saccade.tasks.transcribe.data.recordings import COLUMNS, RATE
+from saccade.tasks.transcribe.data.recordings import Recordings as Files
 from saccade.tasks.transcribe.metrics import HEADLINE, measured, word_errors
-from saccade.tasks.transcribe.options import RECIPES, REQUESTS, Options, Request, check_rescoring
-from saccade.tasks.transcribe.recipes import hear, smaller, suited
-from saccade.tasks.transcribe.transcription import Times, Transcription, alignments_of, moved, ranked_by_ctc
+from saccade.tasks.transcribe.options import RECIPES, REQUESTS, WAVEFORM, Options, Request, check_rescoring
+from saccade.tasks.transcribe.recipes import advice, hear, smaller, suited
+from saccade.tasks.transcribe.transcription import Times, Transcription, alignments_of, moved, ranked_by_ctc, with_ctc
 from saccade.train.task import Baseline, Evaluation, Form, Loss, Metric, Suited, Unreadable
 
 __all__ = ["TRANSCRIBE", "Transcribes"]
@@ -70,16 +75,36 @@ class Transcribes(Generates):
         return Evaluation(metrics, parts, len(outputs), frames, seconds, ratio)
 
     def baselines(self, data: Corpus, split: str) -> dict[str, Baseline]:
-        """Measure the most frequent text of the training split."""
+        """Measure the most frequent text, and for few different texts a classifier of time slots."""
         size = data.size("train")
         learned = range(_ENDLESS) if size is None else spread(size, _LEARNED)
+        texts = [data.text("train", index) for index in learned]
         references = [data.text(split, index) for index in range(data.size(split) or 0)]
 
-        def measure(text: str) -> dict[str, Metric]:
-            errors = word_errors([text] * len(references), references)
+        def measure(outputs: Sequence[str]) -> dict[str, Metric]:
+            errors = word_errors(outputs, references)
             return {HEADLINE: 1 - errors, "wer": errors}
 
-        return {"majority": most_frequent((data.text("train", index) for index in learned), measure)}
+        baselines = {"majority": most_frequent(texts, lambda text: measure([text] * len(references)))}
+        if size is not None and slots.suits(texts):
+            began = time.perf_counter()
+            metrics = measure(self._by_slots(data, split))
+            about = f"logistic regression on {slots.SLOTS} time slots"
+            seconds = round(time.perf_counter() - began, 3)
+            baselines["slots"] = Baseline(metrics, about, seconds, advice(self.codec.options))
+        return baselines
+
+    def _by_slots(self, data: Corpus, split: str) -> list[str]:
+        """Texts of a split by a classifier of time slots."""
+        signals = replace(self.codec.signals, normalization="recording")
+
+        def frames(split: str, indices: Iterable[int]) -> Iterator[Tensor]:
+            return (signals.frames(data.example(split, index).signal).values for index in indices)
+
+        learned = spread(data.size("train") or 0, slots.RECORDINGS)
+        model = slots.learn(frames("train", learned), [data.text("train", index) for index in learned])
+        held_out = [slots.slots(values) for values in frames(split, range(data.size(split) or 0))]
+        return model.predict(held_out).tolist() if held_out else []
 
     def check_request(self, model: nn.Module, request: Request) -> None:
         """Reject an impossible ranking by CTC.
@@ -125,7 +150,9 @@ class Transcribes(Generates):
         sound = self._sound(sample) if isinstance(sample, Utterance) and form != "lines" else None
         times = Times(self.codec.signals.frame_seconds, self.codec.step_seconds)
         answer = Transcription(sample, outputs, count, times, sound)
-        return moved(model, answer) if look.by == "jacobian" else answer
+        if look.by == "jacobian":
+            return moved(model, answer)
+        return with_ctc(model, answer) if form == "pictures" else answer
 
     def _sound(self, utterance: Utterance) -> Tensor | None:
         """Steps louder than the mean of the recording, or None without loudness."""
@@ -138,15 +165,21 @@ class Transcribes(Generates):
 
 
 def _open(options: Any, objects: Any) -> Corpus:
-    return open_corpus(options.data, options.rate, objects, SplitNames.of_options(options), options.language)
+    return open_corpus(options.data, options.rate, objects, Names.of_options(options), options.language)
 
 
 def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
     """Recipe for the amount of speech, and one with a smaller model for few minutes."""
-    corpus = task.rows(model, given, objects)
-    options, reason = suited(hear(corpus.get()), task.recipe(model, given["data"]))
+    rows = task.rows(model, given, objects)
+    corpus = rows.get()
+    options, reason = suited(hear(corpus), task.recipe(model, given["data"]))
+    if corpus.rate is None:
+        options = {name: value for name, value in options.items() if name not in (*WAVEFORM, "attend_to")}
+    if given.get("rate") is None and isinstance(corpus, Files) and (rate := corpus.file_rate()) < RATE:
+        options["rate"] = rate  # higher bands would be empty
+        rows = Lazy(partial(Files, corpus.rows, rate))
     less = smaller(options)
-    return Suited(options, reason, corpus, less and Suited(*less, corpus))
+    return Suited(options, reason, rows, less and Suited(*less, rows))
 
 
 def _sampler(job: Job) -> Sampler[Utterance]:
@@ -184,7 +217,7 @@ TRANSCRIBE = Task(
     recipes=RECIPES,
     requests=REQUESTS,
     inputs="files",
-    columns=lambda options: (("audio", "path", "audio_filepath"),),
+    columns=COLUMNS,
     suffixes=lambda codec: codec.signals.suffixes,
     suit=_suited,
     sampler=_sampler,

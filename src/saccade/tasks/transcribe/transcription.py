@@ -19,7 +19,7 @@ from saccade.tasks.transcribe.alignment_metrics import alignment_metrics
 from saccade.tasks.transcribe.codec import Utterance, pad
 from saccade.train.task import Unreadable
 
-__all__ = ["Times", "Transcription", "alignments_of", "moved", "ranked_by_ctc"]
+__all__ = ["Times", "Transcription", "alignments_of", "moved", "ranked_by_ctc", "with_ctc"]
 
 _COPIED = 32_000  # frames of all copies of a recording, one for each row of the Jacobian
 
@@ -42,6 +42,7 @@ class Transcription(Written):
         count: number of texts.
         times: of its frames and steps.
         sound: steps louder than the mean of the recording, or None without loudness.
+        ctc: probability of each token of the best text at each step by CTC, `(tokens, steps)`, if it is drawn.
         jacobian: norm of the Jacobian of the logits of each token of the best text by each frame, `(tokens, frames)`,
             if it is drawn.
     """
@@ -51,6 +52,7 @@ class Transcription(Written):
     count: int
     times: Times
     sound: Tensor | None = None
+    ctc: Tensor | None = None
     jacobian: Tensor | None = None
 
     @property
@@ -64,24 +66,32 @@ class Transcription(Written):
         step = {"step_seconds": round(self.times.step, 6)}
         texts = [{**output.to_json(), **step} for output in self.outputs]
         if isinstance(self.utterance, Unreadable):
-            return {"file": self.utterance.line, "seconds": 0.0, "transcriptions": texts}
-        seconds = round(self.utterance.size * self.times.frame, 3)
-        return {"file": self.utterance.name, "seconds": seconds, "transcriptions": texts}
+            return {"file": self.utterance.line, "start_seconds": 0.0, "seconds": 0.0, "transcriptions": texts}
+        start, seconds = (round(size * self.times.frame, 3) for size in (self.utterance.start, self.utterance.size))
+        return {"file": self.utterance.name, "start_seconds": start, "seconds": seconds, "transcriptions": texts}
 
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
         """Draw the alignment of the best text over the spectrogram."""
         if isinstance(self.utterance, Unreadable) or not self.outputs:
             return
-        best, seconds = self.outputs[0], self.utterance.size * self.times.frame
+        best, frames = self.outputs[0], self.utterance.frames
         assert best.weights is not None
-        weights, step, remark = best.weights, self.times.step, str(alignment_metrics(best.weights, self.sound))
-        if self.jacobian is not None:
-            weights, step, remark = look.shares(self.jacobian), self.times.frame, JACOBIAN
-        title = f"{best.text or 'nothing said'} ({remark})"
         name = "speech" if self.utterance.name == "-" else Path(self.utterance.name).stem
-        path, frames = folder / file_name(name), self.utterance.frames
-        about = {"title": title, "scale": "weight" if self.jacobian is None else "share"}
-        yield from look.spectrogram(weights, frames, best.tokens, (seconds, step), path, **about, json=json)
+        start, seconds = (size * self.times.frame for size in (self.utterance.start, self.utterance.size))
+
+        def drawn(weights: Tensor, step: float, suffix: str, remark: str, scale: str = "share") -> list[Path]:
+            title, path = f"{best.text or 'nothing said'} ({remark})", folder / f"{file_name(name)}{suffix}"
+            tokens, times = best.tokens[: len(weights)], (seconds, step)
+            return look.spectrogram(
+                weights, frames, tokens, times, path, title=title, scale=scale, start=start, json=json
+            )
+
+        if self.jacobian is not None:
+            yield from drawn(look.shares(self.jacobian), self.times.frame, "", JACOBIAN, "weight")
+            return
+        yield from drawn(best.weights, self.times.step, "", str(alignment_metrics(best.weights, self.sound)))
+        if self.ctc is not None:
+            yield from drawn(self.ctc, self.times.step, "-ctc", "CTC", "probability")
 
 
 def alignments_of(model: Any, utterances: Sequence[Utterance]) -> list[Tensor]:
@@ -96,6 +106,16 @@ def alignments_of(model: Any, utterances: Sequence[Utterance]) -> list[Tensor]:
         assert weights is not None  # every model attends
         alignments.append(weights[0])
     return alignments
+
+
+def with_ctc(model: Any, answer: Transcription) -> Transcription:
+    """Return an answer with the CTC alignment of its best text, if the model has one."""
+    if getattr(model, "ctc", None) is None or isinstance(answer.utterance, Unreadable) or not answer.outputs:
+        return answer
+    state, ids = model.encode(pad([answer.utterance]).to(next(model.parameters()).device).source), answer.outputs[0].ids
+    if not 0 < len(ids) <= state.weights.shape[-1]:
+        return answer
+    return replace(answer, ctc=model.ctc_alignment(state, torch.tensor(ids)))
 
 
 def moved(model: Any, answer: Transcription) -> Transcription:

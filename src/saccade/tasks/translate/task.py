@@ -8,7 +8,7 @@ from torch import nn
 
 from saccade.data.cleaning import LONGEST
 from saccade.data.dataset import take, training_sample
-from saccade.data.splits import SplitNames
+from saccade.data.naming import Names
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import Sampler
 from saccade.tasks.ensembles import check_drawn, shortest_texts
@@ -19,7 +19,7 @@ from saccade.tasks.task import Job, Task
 from saccade.tasks.translate import metrics
 from saccade.tasks.translate.baselines import baselines
 from saccade.tasks.translate.codec import Encoded, Pairs, Source, encode_fitting
-from saccade.tasks.translate.data import BUILTIN, group_names, open_corpus
+from saccade.tasks.translate.data import BUILTIN, COLUMNS, group_names, open_corpus
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.tasks.translate.options import RECIPES, REQUESTS, Options, Request
 from saccade.tasks.translate.recipes import read, smaller, suited
@@ -146,7 +146,7 @@ TRANSLATE = Task(
     summary="Translation: a text in, its translation out; learned from pairs of texts.",
     unit="tokens",
     headline=lambda options: metrics.headline(options.data),
-    columns=lambda options: ((*filter(None, [options.source]), "source"),),
+    columns=COLUMNS,
     models={
         "rnnsearch": "saccade.models.rnnsearch:RNNSearch",
         "encoder-decoder": "saccade.models.encoder_decoder:EncoderDecoder",
@@ -156,7 +156,7 @@ TRANSLATE = Task(
     },
     builtin=BUILTIN,
     open=lambda options, objects: open_corpus(
-        options.data, options.source, options.target, objects, SplitNames.of_options(options)
+        options.data, options.source, options.target, objects, Names.of_options(options)
     ),
     codec=Pairs,
     predictor=Translates,

@@ -101,7 +101,7 @@ def test_an_image_is_decoded_once_while_there_is_room(tmp_path, monkeypatch):
         ),
         (b"0.png\tis it red?\t ", 'q.tsv, column "answer": expected an answer, got an empty cell; fill it, or'),
         (b"\tis it red?\tyes", 'q.tsv, column "image": expected the name of an image, got an empty cell'),
-        (b"0.png\tis \xff\0 it?\tyes", "line 2: expected text in UTF-8 or Latin-1, got byte 0xff"),
+        (b"0.png\tis \xff\0 it?\tyes", "line 2: expected UTF-8, got byte 0xff"),
     ],
 )
 def test_a_wrong_line_is_named(tmp_path, line, said):

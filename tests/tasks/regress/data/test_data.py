@@ -83,7 +83,7 @@ def test_files_of_any_form_have_the_same_rows(form, tmp_path):
     path = saved(tmp_path, FILES[form])
     data = open_numbers(path)
     assert all_rows(data) == sorted(ROWS) and len(data.features) == 2 and len(data.targets) == 1
-    assert "held out from training" in data.note and sizes(data) == [36, 2, 2]
+    assert "held out from training" in data.note and sizes(data) == [28, 6, 6]
     assert data.fingerprint == open_numbers(path).fingerprint
 
 
@@ -162,7 +162,7 @@ ROOMS, PRICE = 'row {row} of {path}, column "rooms": ', 'row {row} of {path}, co
 TABLES = [
     ("rooms,price\n1,2\n3,\n4,5\n", 3, PRICE + "expected a number, got an empty cell; correct it, leave the row out"),
     ("rooms,price\n1\n", 2, PRICE + "expected a number, got an empty cell"),
-    ("rooms,price\n1,2\nnan,3\n", 3, ROOMS + "expected a finite number, got nan; correct it"),
+    ("rooms,price\n1,2\n3,nan\n", 3, PRICE + "expected a finite number, got nan; correct it"),
     ("rooms,price\n1,2\n-inf,3\n", 3, ROOMS + "expected a finite number, got -inf"),
     ("rooms,price\n1,2\n1e999,3\n", 3, ROOMS + "expected a finite number, got inf"),
     ("rooms,price\n1,old\n", 2, PRICE + "expected a number, got 'old'; correct it, leave the row out, or name other"),
@@ -192,7 +192,7 @@ def test_an_error_in_a_table_is_one_line(text, row, message, tmp_path):
     ("rows", "sets", "message"),
     [
         ([(1, 2), (2, "old")], False, "data: train, row 2: expected a number, got 'old'"),
-        ([(1, 2), (float("nan"), 3)], False, r"data: train, row 2: expected a number, got an empty cell \(nan\)"),
+        ([(1, 2), (3, float("nan"))], False, r"data: train, row 2: expected a number, got an empty cell \(nan\)"),
         ([(1, 2), (2, None)], False, "data: train, row 2: expected a number, got an empty cell;"),
         ([((1, 2), 2), ((1, 2, 3), 3)], False, "row 2: expected 2 numbers, as in row 1, got 3; sets=True if"),
         ([((1, 2), 2), ((1, 2), (2, 3))], False, "row 2: expected 1 number, as in row 1, got 2$"),

@@ -33,7 +33,7 @@ def test_a_manifest_comes_before_recordings_beside_it(tmp_path):
         ("no/such/folder", {}, "--data: no data set no/such/folder, and no folder or file; built in: tones"),
         ("tone", {}, "--data: no data set tone, and no folder or file; did you mean tones?"),
         ("{}", {}, "--data: expected in the folder {} manifest.csv (.tsv, .jsonl, .json, .parquet), or "),
-        ("{}/a.wav", {}, "{}/a.wav: line 1: expected text in UTF-8 or Latin-1, got byte 0x"),
+        ("{}/a.wav", {}, "{}/a.wav: line 1: expected UTF-8, got byte 0x"),
         ("tones", {"rate": 16000}, "--rate: expected none for tones, as its recordings have 8000 Hz; leave 16000 out"),
         ("{}", {"language": "fr"}, "--language: expected only with --data tones, got fr"),
         ("tones", {"language": "french"}, "--language: expected one of ar, cs, "),

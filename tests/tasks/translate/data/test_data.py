@@ -27,7 +27,7 @@ def test_objects_have_the_columns_that_are_asked_for():
     assert named.example("train", 0) == plain.example("train", 0) and plain.example("train", 0).group == ""
     assert turned.example("test", 0).source.startswith("sentence")
     assert sum(plain.size(split) for split in ("train", "validation", "test")) == 40
-    assert plain.note.endswith("none of their own: 2 pairs for validation, 2 pairs for test")
+    assert plain.note.endswith("none of their own: 6 pairs for validation, 6 pairs for test")
     with pytest.raises(ArgumentError, match="data: train, row 1: expected a column fr or source, got de, en"):
         open_corpus("objects", "fr", "en", nested)
 
@@ -50,9 +50,9 @@ def pairs(corpus, split):
 def test_a_sentence_is_in_one_split_with_all_its_translations(tmp_path, rows):
     corpus = open_corpus(write(tmp_path / "pairs.tsv", rows))
     sources = {split: {pair[0] for pair in pairs(corpus, split)} for split in corpus.rows.splits}
-    assert {split: len(part) for split, part in sources.items()} == {"validation": 3, "test": 3, "train": 54}
+    assert {split: len(part) for split, part in sources.items()} == {"validation": 9, "test": 9, "train": 42}
     assert len(set().union(*sources.values())) == 60
-    assert {split: corpus.size(split) for split in sources} == {"validation": 9, "test": 9, "train": 162}
+    assert {split: corpus.size(split) for split in sources} == {"validation": 27, "test": 27, "train": 126}
     assert ("go 1", "va 61") in [pair for split in sources for pair in pairs(corpus, split)]
 
 

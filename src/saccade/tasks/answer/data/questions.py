@@ -8,6 +8,7 @@ from saccade.data import Column, Row, Rows
 from saccade.data.cleaning import cleaned
 from saccade.data.columns import FILL
 from saccade.data.dataset import SPLITS
+from saccade.data.naming import are_questions, are_texts
 from saccade.tasks.answer.data.corpus import Asked, Posed
 from saccade.tasks.image.pictures import Gallery, Illustrated
 
@@ -36,7 +37,7 @@ class Questions(Illustrated[Posed]):
             return Posed(row["question"], row["answer"], row["kind"] or (kind if kind in common else "other"))
 
         splits = {split: [(row["image"].number, posed(row)) for row in rows.splits[split]] for split in SPLITS}
-        super().__init__(gallery.pictures, size, splits, rows.note)
+        super().__init__(gallery.pictures, size, splits, rows.note, rows.guessed)
 
     def example(self, split: str, index: int) -> Asked:
         """Return one example of a split."""
@@ -80,8 +81,8 @@ def _answers(cell: Any) -> tuple[str, ...]:
 
 
 COLUMNS = (
-    Column("question", ("question", "text"), _question, what="a question"),
-    Column("answer", ("answer", "answers", "label"), _answers, what="an answer"),
+    Column("question", ("question", "text"), _question, what="a question", looks=are_questions),
+    Column("answer", ("answer", "answers", "label"), _answers, what="an answer", looks=are_texts),
     Column("kind", ("kind",), lambda cell: cell if isinstance(cell, str) else "", needed=False),
 )
 """Columns of questions with an answer, or one of each person."""

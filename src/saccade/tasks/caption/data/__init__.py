@@ -5,17 +5,20 @@ from typing import Any
 from saccade.data import Column
 from saccade.data.layouts.coco import coco
 from saccade.data.layouts.flickr import flickr
+from saccade.data.naming import are_texts
 from saccade.data.splits import SplitNames
 from saccade.tasks.caption.data.captions import Captions, captions
 from saccade.tasks.caption.data.corpus import Captioned, Corpus
 from saccade.tasks.caption.data.scenes import Scenes
-from saccade.tasks.image.pictures import Known, open_pictured
+from saccade.tasks.image.pictures import IMAGE, Known, open_pictured
 
-__all__ = ["BUILTIN", "Captioned", "Corpus", "open_corpus"]
+__all__ = ["BUILTIN", "COLUMNS", "Captioned", "Corpus", "open_corpus"]
 
 BUILTIN = {"scenes": "coloured shapes, with several sentences about their positions; generated on the fly"}
 _SIZE = 96  # pixels of the height and width by default
 _NAMES = ("caption", "captions", "sentences", "sentence", "text")
+COLUMNS = (IMAGE, Column("caption", _NAMES, captions, what="a caption", looks=are_texts))
+"""Columns of images with captions."""
 _HOLDS = (
     "Flickr8k.token.txt, results.csv, dataset_*.json, captions_*.json, or lines of images and captions in captions.tsv "
     "or train.tsv"
@@ -55,7 +58,7 @@ def open_corpus(
         objects,
         names,
         known,
-        columns=[Column("caption", _NAMES, captions, what="a caption")],
+        columns=COLUMNS[1:],
         layouts=(coco, flickr),
         what="captions",
         holds=_HOLDS,

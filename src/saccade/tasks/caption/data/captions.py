@@ -49,7 +49,7 @@ class Captions(Illustrated[Text]):
             ]
             for split, own in by_image.items()
         }
-        super().__init__(gallery.pictures, size, splits, rows.note)
+        super().__init__(gallery.pictures, size, splits, rows.note, rows.guessed)
 
     def example(self, split: str, index: int) -> Captioned:
         """Return one example of a split; its group is ""."""

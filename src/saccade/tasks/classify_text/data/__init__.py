@@ -11,18 +11,22 @@ from saccade.data.dataset import Dataset
 from saccade.data.labels import check_labels
 from saccade.data.layouts.sentences import SENTENCES, read_sentences, sentences
 from saccade.data.layouts.text_folders import text_folders
+from saccade.data.naming import are_few, are_long, chosen
 from saccade.data.splits import SplitNames
 from saccade.tasks.classify_text.data.reviews import Reviews
 from saccade.tasks.labels.labelled import LabelledText
 from saccade.tasks.text.markup import without_markup
 
-__all__ = ["BUILTIN", "Corpus", "Texts", "open_corpus"]
+__all__ = ["BUILTIN", "COLUMNS", "Corpus", "Texts", "open_corpus"]
 
 BUILTIN = {
     "reviews": "sentences about films, positive or negative by their word order; generated on the fly",
 }
-_COLUMNS = (Column("text", ("text", "sentence")), Column("label", ("label",), label, what="a label"))
-_LAYOUTS = (text_folders, partial(sentences, columns=_COLUMNS))
+COLUMNS = (
+    Column("text", ("text", "sentence"), looks=are_long),
+    Column("label", ("label",), label, what="a label", looks=are_few),
+)
+"""Columns of texts with labels."""
 _HOLDS = "train.csv (.tsv, .txt, .jsonl, .parquet), or a folder of .txt files for each label"
 _BLANK = Blank[Row](lambda row: not row["text"], "texts, which are blank")
 _BARE = Blank[Row](lambda row: not without_markup(row["text"]).strip(), "texts, which are blank without markup")
@@ -60,7 +64,7 @@ def open_corpus(
     Args:
         data: a key of `BUILTIN`, a file, a folder, the beginning of file names, or "objects".
         objects: texts with labels, if `data` is "objects".
-        names: names of the splits.
+        names: names of splits and columns.
         strip_markup: whether to remove HTML from the texts.
 
     Raises:
@@ -70,18 +74,18 @@ def open_corpus(
         >>> open_corpus("reviews").labels
         ('negative', 'positive')
     """
-    place = "data" if data == OBJECTS else data
+    place, columns = "data" if data == OBJECTS else data, chosen(COLUMNS, names)
     corpus: Corpus = open_rows(
         data,
         {"reviews": Reviews},
-        _COLUMNS,
+        COLUMNS,
         lambda rows: Texts(_without_markup(rows) if strip_markup else rows, place),
         names,
         objects,
         forms="folder, file or files that begin so",
         holds=_HOLDS,
-        layouts=_LAYOUTS,
-        read=partial(read_sentences, columns=_COLUMNS),
+        layouts=(text_folders, partial(sentences, columns=columns)),
+        read=partial(read_sentences, columns=columns),
         ends=SENTENCES,
         blank=_BARE if strip_markup else _BLANK,
         what="texts",

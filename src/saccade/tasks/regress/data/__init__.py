@@ -66,7 +66,9 @@ def open_numbers(
             data,
             _MADE,
             reader.read,
-            lambda rows: NumberTable(rows, () if choice.sets else reader.features, reader.targets, reader.note),
+            lambda rows: NumberTable(
+                rows, () if choice.sets else reader.features, reader.targets, reader.note, named=reader.named
+            ),
             names,
             objects,
             holds=_HOLDS,

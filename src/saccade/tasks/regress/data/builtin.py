@@ -41,7 +41,7 @@ class Sine(Generated[Example]):
         (True, 512)
     """
 
-    features, targets = ("x",), ("y",)
+    features, targets, encoding = ("x",), ("y",), None
     trained_on = TRAINED_ON
 
     def __init__(self, *, growing: bool = False) -> None:
@@ -71,12 +71,12 @@ class Maximum(Generated[Example]):
         Lee et al. 2019, "Set Transformer", section 5.1 (https://arxiv.org/abs/1810.00825).
 
     Example:
-        >>> numbers, answers, group = Maximum().example("test", 3)
+        >>> numbers, answers, group, _ = Maximum().example("test", 3)
         >>> max(numbers) == answers[0], len(numbers) == int(group)
         (True, True)
     """
 
-    features, targets = (), ("largest",)
+    features, targets, encoding = (), ("largest",), None
     fingerprint = f"the largest of 1 to {_ELEMENTS} numbers from 0 to {_LARGEST:g}"
 
     def make(self, split: str, index: int) -> Example:

@@ -6,6 +6,7 @@ Groups have metrics of their own.
 import difflib
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -17,10 +18,21 @@ from saccade.data.columns import CellError, is_empty
 from saccade.data.dataset import Dataset, counted, inventory
 from saccade.data.splits import SPLIT
 from saccade.data.tables import INDEX
-from saccade.errors import SaccadeError
+from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.regress.data.cells import flat
+from saccade.tasks.regress.data.encoding import Cell, Encoding, cell_of, fit_encoding
 
-__all__ = ["Choice", "ChoiceError", "Example", "NumberTable", "Numbers", "Reader", "column_numbers", "ranges"]
+__all__ = [
+    "Choice",
+    "ChoiceError",
+    "Example",
+    "NumberTable",
+    "Numbers",
+    "Reader",
+    "column_cells",
+    "column_numbers",
+    "ranges",
+]
 
 _MOST = 10_000_000  # rows, which take 4 GiB
 _RANGES = 4  # of a single feature
@@ -31,7 +43,7 @@ _WAY_OUT = "; correct it, leave the row out, or name other columns by --features
 class Example(NamedTuple):
     """Features or elements of a set, targets, and the group for metrics.
 
-    The group is "" if there is none.
+    The group is "" if there is none. Cells are those of the table, () if all are numbers.
 
     >>> Example((0.5,), (0.48,), "").answers
     (0.48,)
@@ -40,6 +52,7 @@ class Example(NamedTuple):
     numbers: tuple[float, ...]
     answers: tuple[float, ...]
     group: str
+    cells: tuple[Cell, ...] = ()
 
 
 class Numbers(Dataset[Example], Protocol):
@@ -53,6 +66,10 @@ class Numbers(Dataset[Example], Protocol):
     def targets(self) -> tuple[str, ...]:
         """Names of the targets."""
 
+    @property
+    def encoding(self) -> Encoding | None:
+        """Codes of the columns, None if all cells are numbers."""
+
 
 class Choice(NamedTuple):
     """Options of a run that choose columns.
@@ -64,7 +81,7 @@ class Choice(NamedTuple):
     target: str | None = None
     """Names separated by commas. None: the last column."""
     features: str | None = None
-    """Names separated by commas. None: all other columns."""
+    """Names separated by commas, or names with a minus to leave out. None: all other columns."""
     sets: bool = False
     """Whether the features of a row are a set, of any size."""
 
@@ -85,30 +102,60 @@ class NumberTable(Examples[Example]):
     """Rows in memory.
 
     Args:
-        rows: with "numbers" and "answers".
-        features: names of the features, () for sets.
+        rows: with "numbers" and "answers". Numbers are cells of any kind.
+        columns: names of the feature columns, () for sets.
         targets: names of the targets.
         note: about the columns.
+        named: whether rows have names of columns, for errors.
     """
 
-    def __init__(self, rows: Rows[Row], features: tuple[str, ...], targets: tuple[str, ...], note: str = "") -> None:
+    def __init__(
+        self, rows: Rows[Row], columns: tuple[str, ...], targets: tuple[str, ...], note: str = "", *, named: bool = True
+    ) -> None:
         super().__init__(rows, self._example)
-        self.features, self.targets, self._note = features, targets, note
-        column = [] if len(features) != 1 else [row["numbers"][0] for row in rows.splits["train"]]
+        self.columns, self.features, self.targets, self._note, self._named = columns, columns, targets, note, named
+        self.encoding = self._encoding() if columns else None
+        if self.encoding is not None:
+            self.features = self.encoding.features
+        single = len(columns) == 1 and self.encoding is None
+        column = [row["numbers"][0] for row in rows.splits["train"]] if single else []
         quantiles = np.quantile(column, np.linspace(0, 1, _RANGES + 1)).tolist() if column else ()
         self.edges = sorted(set(quantiles))
 
     def _example(self, row: Row) -> Example:
         numbers, answers = row["numbers"], row["answers"]
-        if not self.features:
+        if self.encoding is not None:
+            return Example(self.encoding.encode(numbers), answers, "", numbers)
+        if not self.columns:
             return Example(numbers, answers, str(len(numbers)))
         group = ranges(self.edges)[bisect_right(self.edges[1:-1], numbers[0])] if len(self.edges) > 1 else ""
         return Example(numbers, answers, group)
 
+    def _encoding(self) -> Encoding | None:
+        """Fit the codes of the columns, and check the cells of all rows."""
+
+        def error(split: str, index: int, reason: CellError) -> ArgumentError:
+            return ArgumentError(
+                f"{self.rows.where(split, index)}{f', {reason}' if self._named else f': {reason.reason}'}"
+            )
+
+        train = [row["numbers"] for row in self.rows.splits["train"]]
+        encoding, notes = fit_encoding(self.columns, train, partial(error, "train"))
+        for split, rows in self.rows.splits.items():
+            for index, row in enumerate(rows):
+                if encoding.plain and all(isinstance(cell, float) and cell == cell for cell in row["numbers"]):
+                    continue
+                try:
+                    encoding.encode(row["numbers"], _WAY_OUT)
+                except CellError as reason:
+                    raise error(split, index, reason) from None
+        self._note = "; ".join(filter(None, [self._note, *notes]))
+        return None if encoding.plain else encoding
+
     @property
     def fingerprint(self) -> str:
         """Number and hash of the rows, and the names of the columns."""
-        return f"{super().fingerprint}, columns {', '.join(self.features) or 'sets'} → {', '.join(self.targets)}"
+        return f"{super().fingerprint}, columns {', '.join(self.columns) or 'sets'} → {', '.join(self.targets)}"
 
     @property
     def note(self) -> str:
@@ -138,6 +185,7 @@ class Reader:
     def __init__(self, choice: Choice, where: str) -> None:
         self.choice, self.where, self.note, self.count = choice, where, "", 0
         self.names = self.inputs = self.outputs = self.features = self.targets = tuple[str, ...]()
+        self.named = True
 
     def read(self, row: Any, labels: object) -> Row:
         """Return the numbers of a row and its answers.
@@ -148,11 +196,14 @@ class Reader:
         self.count += 1
         if self.count > _MOST:
             raise ValueError(f"expected at most {_MOST:,} rows, got more; train on fewer")
+        self.named = isinstance(row, Mapping)
         named = row if isinstance(row, Mapping) else _pair(row)
         cells = {str(name): cell for name, cell in named.items()}
         if not self.names:
             self._choose(tuple(cells))
-        inputs = column_numbers(self._inputs(cells), cells, _WAY_OUT, sets=self.choice.sets)
+        names, sets = self._inputs(cells), self.choice.sets
+        inputs: list[tuple[str, Any]]
+        inputs = column_numbers(names, cells, _WAY_OUT, sets=True) if sets else column_cells(names, cells, _WAY_OUT)
         outputs = column_numbers(self.outputs, cells, _WAY_OUT)
         if not inputs or not outputs:
             what = "a set of one number or more" if self.choice.sets else "features and targets"
@@ -182,7 +233,12 @@ class Reader:
         target, features = self.choice.target, self.choice.features
         usable = [name for name in names if name not in (*_INDEXES, SPLIT)]
         outputs = self._named(target, names, "target") if target else usable[-1:]
-        inputs = self._named(features, names, "features") if features else [n for n in usable if n not in outputs]
+        rest = [name for name in usable if name not in outputs]
+        if features and all(name.startswith("-") and name not in names for name in _names(features)):
+            out = self._named(",".join(name.removeprefix("-") for name in _names(features)), names, "features")
+            inputs = [name for name in rest if name not in out]
+        else:
+            inputs = self._named(features, names, "features") if features else rest
         if both := [name for name in inputs if name in outputs]:
             raise ChoiceError(f"--features: expected other columns than --target, got {both[0]} in both")
         if not inputs and target and usable:
@@ -206,6 +262,35 @@ class Reader:
         if len(set(columns)) < len(columns):
             raise ChoiceError(f"--{what}: expected each column once, got {option}")
         return columns
+
+
+def column_cells(names: Iterable[str], cells: Mapping[str, Any], way_out: str = "") -> list[tuple[str, Cell]]:
+    """Return the cells of columns by name. Several numbers of a cell are numbered.
+
+    Args:
+        names: of the columns.
+        cells: of a row.
+        way_out: the end of an error of a cell.
+
+    Raises:
+        ValueError: if a column is missing.
+        CellError: if a cell is neither a number nor a text, a date or blank.
+
+    Example:
+        >>> column_cells(["age", "city", "x"], {"age": "3", "x": [1, 2], "city": "Bonn"})
+        [('age', 3.0), ('city', 'Bonn'), ('x1', 1.0), ('x2', 2.0)]
+    """
+    result = list[tuple[str, Cell]]()
+    for name in names:
+        cell = cells.get(name)
+        if name not in cells or (isinstance(cell, Sequence | np.ndarray | Tensor) and not isinstance(cell, str)):
+            result += column_numbers([name], cells, way_out)
+            continue
+        try:
+            result.append((name, cell_of(cell)))
+        except ValueError as error:
+            raise CellError(name, f"{error}{way_out}") from None
+    return result
 
 
 def column_numbers(

@@ -5,6 +5,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,23 +16,44 @@ from torch import Tensor
 
 from saccade.data import Blank, Column, Row, Rows
 from saccade.data.columns import FILL, text
+from saccade.data.dataset import spread
+from saccade.data.naming import are_files, are_texts
 from saccade.data.objects import array_of
 from saccade.data.tables import number_of
 from saccade.errors import ArgumentError
-from saccade.tasks.audio.recordings import Audio, leveled, missing_bytes, read_whole, resample
+from saccade.tasks.audio.recordings import Audio, leveled, missing_bytes, read_whole, resample, sample_rate
 from saccade.tasks.audio.sphinx import COEFFICIENTS, cepstra, features
 from saccade.tasks.transcribe.data.corpus import Recording
 
-__all__ = ["BLANK", "RATE", "Recordings", "columns"]
+__all__ = ["BLANK", "COLUMNS", "RATE", "Recordings", "columns"]
 
 RATE = 16000
 """Default sample rate, in Hz."""
+AUDIO = ("audio", "path", "audio_filepath", "file", "file_name", "filename")
+"""Names of the column of recordings."""
 BLANK = Blank[Row](lambda row: not row["text"], "recordings, which have no text")
 
+_LOWEST, _LOOKED_AT = 8000, 50  # Hz that the usual bands need, and files with a rate that is looked at
 _CLIPS = "clips"  # the folder of Common Voice's recordings
 _KEPT = 512 << 20  # bytes of cached sound of files with several recordings: two hours at 16 kHz
 _SLACK = 0.1  # seconds by which a file may be shorter than in its manifest
 _INTEGERS = (np.uint8, np.int8, np.int16, np.int32)  # dtypes of samples in WAV files, scaled to [-1, 1]
+
+
+def _optional(cell: Any) -> str:
+    return "" if cell is None else text(cell)
+
+
+COLUMNS = (
+    Column("audio", AUDIO, what="a recording", looks=are_files),
+    Column(
+        "text",
+        ("text", "sentence", "transcription"),
+        lambda cell: " ".join(_optional(cell).split()),
+        looks=are_texts,
+    ),
+)
+"""Needed columns of recordings. `columns` reads the sound."""
 
 Sound: TypeAlias = Tensor | memoryview | Path
 """A waveform, the bytes of a sound file, or the path of one."""
@@ -49,18 +71,17 @@ def columns(rate: int, folder: Path | None) -> list[Column]:
         folder: of a table and its relative paths, with files that are read lazily. None for Python objects, with files
             that are read at once.
     """
-    names = ("audio", "path", "audio_filepath")
 
     def listed(cell: Any) -> str:
         return cell.strip() if folder and isinstance(cell, str) else ""
 
     return [
-        Column("audio", names, lambda cell: _sound(cell, rate, folder), what="a recording"),
-        Column("text", ("text", "sentence", "transcription"), lambda cell: " ".join(_optional(cell).split())),
+        replace(COLUMNS[0], kind=lambda cell: _sound(cell, rate, folder)),
+        COLUMNS[1],
         Column("speaker", ("speaker", "client_id"), _optional, needed=False),
         Column("offset", ("offset",), lambda cell: _seconds(cell, "offset") or 0.0, needed=False),
         Column("duration", ("duration",), lambda cell: _seconds(cell, "duration"), needed=False),
-        Column("listed", ("listed", *names), listed, needed=False),
+        Column("listed", ("listed", *COLUMNS[0].names), listed, needed=False),
     ]
 
 
@@ -76,6 +97,7 @@ class Recordings:
     """
 
     def __init__(self, rows: Rows[Row], rate: int | None) -> None:
+        self.guessed = rows.guessed
         self.rows, self.rate, self.dim = rows, rate, 3 * COEFFICIENTS if rate is None else None
         self.fingerprint = rows.fingerprint if rate is None else f"{rows.fingerprint}, {rate} Hz"
         self.note = "; ".join(filter(None, [rows.note, _twice(rows)]))
@@ -121,6 +143,16 @@ class Recordings:
         """Return the number of recordings of a split."""
         return self.rows.size(split)
 
+    def file_rate(self) -> int:
+        """Return the highest sample rate of some training files, from 8,000 Hz to `RATE`.
+
+        It is `RATE` for anything but files.
+        """
+        sounds = [self.rows.row("train", index)["audio"] for index in spread(self.size("train"), _LOOKED_AT)]
+        if self.rate is None or not all(isinstance(sound, Path) for sound in sounds):
+            return RATE
+        return min(RATE, max(_LOWEST, *map(sample_rate, sounds)))
+
     @cached_property
     def _shared(self) -> frozenset[Path]:
         """Files with parts in several rows, to be cached."""
@@ -165,10 +197,6 @@ def _twice(rows: Rows[Row]) -> str:
     ]
     both = sum(count > 1 for count in Counter(path for paths in files for path in paths).values())
     return f"{both} recordings are in more than one split" if both else ""
-
-
-def _optional(cell: Any) -> str:
-    return "" if cell is None else text(cell)
 
 
 def _seconds(cell: Any, name: str) -> float | None:

@@ -1,0 +1,164 @@
+"""Cross-validation: a run for each fold of the data, and the mean of their results.
+
+The folder has the runs fold-1, fold-2, ... and folds.json. The same command goes on with the runs that are unfinished.
+"""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from saccade._system.files import read_json, write_json
+from saccade._system.notes import say
+from saccade.errors import ArgumentError
+from saccade.train.fit import Outcome, train
+from saccade.train.options import Options, check_folds
+from saccade.train.recipes import resolve, suit
+from saccade.train.results import better_baseline
+from saccade.train.run import beside, folder_of
+from saccade.train.task import Kind, Metric, options_class, value
+
+__all__ = ["FILE", "Folds", "Mean", "cross_validate", "stored_folds", "summary"]
+
+FILE = "folds.json"
+_SPLITS = {"test": "metrics", "validation": "validation"}  # of results.json, and the names of their metrics there
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Mean of a metric over folds.
+
+    Args:
+        mean: of all folds.
+        error: standard error of the mean.
+        folds: of each fold.
+        signature: settings of the computation, or "".
+    """
+
+    mean: float
+    error: float
+    folds: list[float]
+    signature: str = ""
+
+    @classmethod
+    def of(cls, metrics: Sequence[Metric]) -> "Mean":
+        """Return the mean of a metric.
+
+        >>> Mean.of([0.5, 0.7])
+        Mean(mean=0.6, error=0.1, folds=[0.5, 0.7], signature='')
+        """
+        numbers = [value(metric) for metric in metrics]
+        error = statistics.stdev(numbers) / math.sqrt(len(numbers))
+        signature = metrics[0]["signature"] if isinstance(metrics[0], dict) else ""
+        return cls(round(statistics.fmean(numbers), 6), round(error, 6), numbers, signature)
+
+    def __str__(self) -> str:
+        digits, behind = (2, f", {self.signature}") if self.signature else (4, "")
+        return f"{self.mean:.{digits}f} ± {self.error:.{digits}f} ({len(self.folds)} folds{behind})"
+
+
+@dataclass(frozen=True)
+class Folds:
+    """The end of a cross-validation.
+
+    Args:
+        folder: of all runs.
+        last: the end of the last run. It has no results if the user stopped it.
+        results: content of folds.json, None if a run is unfinished.
+        settings: options of the last run.
+    """
+
+    folder: Path
+    last: Outcome
+    results: dict[str, Any] | None
+    settings: Options
+
+
+def cross_validate(
+    kind: Kind, model: str, data: str, named: Mapping[str, Any], objects: Any = None, **settings: Any
+) -> Folds:
+    """Train a run for each fold, and write folds.json.
+
+    Args:
+        kind: the task.
+        model: its name.
+        data: as `--data` names them.
+        named: the options that the user gave, "folds" among them.
+        objects: the Python objects, if data are some.
+        settings: further arguments of `saccade.train.fit.train`.
+
+    Raises:
+        ArgumentError: if the data have a test split, or are too few.
+    """
+    check_folds(count := named["folds"])
+    if "fold" not in {field.name for field in fields(options_class(kind, model))} or data in kind.builtin:
+        raise ArgumentError(f"--folds: expected none for {data}, which has a test split; leave it out")
+    if named.get("fold"):
+        raise ArgumentError(f"--fold: expected none beside --folds, which trains each, got {named['fold']}")
+    folder = folder_of(kind.name, model, data, named.get("run"))
+    folder = folder if named.get("run") else folder.with_name(f"{folder.name}-{count}-folds")
+    if not named.get("resume", True) and folder.exists():
+        folder = beside(folder)
+    rest = {name: option for name, option in named.items() if name not in ("folds", "resume")}
+    outcomes = list[Outcome]()
+    for number in range(1, count + 1):
+        options = {**rest, "run": str(folder / f"fold-{number}"), "fold": f"{number}/{count}"}
+        suited = suit(kind, model, data, options, objects)
+        chosen = resolve(kind, model, data, options, suited)
+        say(f"fold {number} of {count}: {options['run']}")
+        outcomes.append(train(kind, chosen, suited.data, suited, options, **settings))
+        if outcomes[-1].results is None and not outcomes[-1].follows:
+            return Folds(folder, outcomes[-1], None, chosen)
+    results = [outcome.results for outcome in outcomes if outcome.results is not None]
+    if results:
+        write_json(folder / FILE, summary(results))
+    return Folds(folder, outcomes[-1], stored_folds(folder), chosen)
+
+
+def summary(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the content of folds.json for the results of all folds.
+
+    >>> def fold(r2):
+    ...     mean = {"metrics": {"r2": 0.0}, "about": "the mean", "seconds": 0.1, "advice": ""}
+    ...     both = {"test": {"mean": mean}, "validation": {"mean": mean}}
+    ...     return {"metrics": {"r2": r2}, "validation": {"r2": r2}, "baselines": both}
+    >>> summary([fold(0.5), fold(0.7)])["test"]["r2"]["mean"]
+    0.6
+    """
+    content: dict[str, Any] = {"folds": len(results), "baselines": {}}
+    for split, key in _SPLITS.items():
+        content[split] = _means([result[key] for result in results])
+        baselines = [result["baselines"][split] for result in results]
+        content["baselines"][split] = {
+            name: {**first, "metrics": _means([fold[name]["metrics"] for fold in baselines])}
+            for name, first in baselines[0].items()
+            if all(name in fold for fold in baselines)
+        }
+    content["advice"] = _advice(content)
+    return content
+
+
+def stored_folds(folder: Path) -> dict[str, Any] | None:
+    """Return the content of folds.json, None if there is none."""
+    path = folder / FILE
+    return read_json(path) if path.exists() else None
+
+
+def _means(metrics: Sequence[Mapping[str, Metric]]) -> dict[str, dict[str, Any]]:
+    names = [name for name in metrics[0] if all(name in fold for fold in metrics)]
+    return {name: vars(Mean.of([fold[name] for fold in metrics])) for name in names}
+
+
+def _advice(content: Mapping[str, Any]) -> str:
+    """The line about a baseline that is better on validation in the mean of all folds."""
+
+    def numbers(metrics: Mapping[str, Any]) -> dict[str, float]:
+        return {name: metric["mean"] for name, metric in metrics.items()}
+
+    baselines = content["baselines"]["validation"]
+    plain = {name: {**baseline, "metrics": numbers(baseline["metrics"])} for name, baseline in baselines.items()}
+    headline = next((next(iter(baseline["metrics"])) for baseline in plain.values()), None)
+    means = {"validation": numbers(content["validation"]), "baselines": {"validation": plain}}
+    return "" if headline is None else better_baseline(means, headline)
