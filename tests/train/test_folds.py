@@ -46,6 +46,12 @@ def test_each_example_is_tested_once_and_a_repeated_call_trains_nothing(tmp_path
         runs.train("regress", data=rows, model="mean", run=folder, folds=5, **NAMED)
 
 
+def test_the_folds_share_the_minutes(tmp_path, rows):
+    named = {**NAMED, "run": str(tmp_path / "run"), "folds": 3, "max_minutes": 6.0}
+    folds = cross_validate(load_task("regress"), "mean", "objects", named, rows)
+    assert folds.last.results["config"]["options"]["max_minutes"] == 2
+
+
 def test_a_run_made_before_the_options_keeps_its_split_and_its_weights(tmp_path, rows):
     new = {"held_out": 0.0, "start": "none"}
     run = runs.train("regress", data=rows, model="nadaraya-watson", run=tmp_path / "a", **NAMED, **new)

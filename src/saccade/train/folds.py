@@ -102,6 +102,8 @@ def cross_validate(
     if not named.get("resume", True) and folder.exists():
         folder = beside(folder)
     rest = {name: option for name, option in named.items() if name not in ("folds", "resume")}
+    if (minutes := rest.get("max_minutes")) is not None:
+        rest["max_minutes"] = minutes / count  # the budget is that of the command
     outcomes = list[Outcome]()
     for number in range(1, count + 1):
         options = {**rest, "run": str(folder / f"fold-{number}"), "fold": f"{number}/{count}"}
