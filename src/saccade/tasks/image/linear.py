@@ -85,7 +85,8 @@ class Linear(NamedTuple):
         return [number for part in parts for number in model.predict(self.features(part).numpy()).tolist()]
 
 
-#: Linear baselines by name. Each C was chosen on validation images of digits, of crops of photographs and of CIFAR-10.
+#: Linear baselines by name. Of C = 0.1, 1, 10 and 100, each is the best or about a standard error behind the best, in
+#: cross-validation on training images of scikit-learn's digits and of crops of photographs.
 LINEAR = {
     "pixels": Linear(
         small,
