@@ -314,9 +314,10 @@ def test_an_error_escapes_characters_that_no_line_has(word, capsys):
         assert ascii(word)[1:-1] in one_line(capsys)
 
 
-def test_an_error_of_100000_columns_keeps_its_ends(tmp_path, capsys):
+def test_an_error_of_100000_columns_names_some_and_the_way_out(tmp_path, capsys):
     row = json.dumps({f"c{number}": "" for number in range(100_000)})
     (tmp_path / "manifest.jsonl").write_text(row)
     assert main(["data", "transcribe", "--data", str(tmp_path / "manifest.jsonl")]) == 2
     line = one_line(capsys)
-    assert len(line) < 5100 and str(tmp_path) in line and line.endswith("c99999\n")
+    assert len(line) < 1000 and str(tmp_path) in line
+    assert "got c0, c1, c2, c3, c4 and 99995 more; --audio-column and --text-column name them" in line

@@ -93,7 +93,7 @@ def test_a_pipe_gets_every_byte(run, capfdbinary):
     data = run.parent / f"data{HOSTILE}.tsv"
     assert main(["predict", str(run), "word1"]) == 0 and main(["data", "classify-text", "--data", str(data)]) == 0
     lines = capfdbinary.readouterr().out.splitlines()
-    assert len(lines) == 4 and all(HOSTILE.encode() in line for line in lines)
+    assert len(lines) == 6 and all(HOSTILE.encode() in line for line in lines)
 
 
 def test_list_is_escaped(shown, monkeypatch):

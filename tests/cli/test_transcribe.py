@@ -193,7 +193,9 @@ def taught(run, data, *more):
 
 
 def test_own_recordings_are_learned_and_resampled(tmp_path, capsys):
-    code, _, err = asked(capsys, *taught(tmp_path / "run", manifest(tmp_path / "data", ROWS)))
+    code, _, err = asked(capsys, *taught(tmp_path / "own", manifest(tmp_path / "data", ROWS)))
+    assert code == 0 and not any("resampled" in line for line in err)
+    code, _, err = asked(capsys, *taught(tmp_path / "run", tmp_path / "data", "--rate", "16000"))
     assert code == 0 and sum("resampled from 8000 to 16000 Hz" in line for line in err) == 1
     assert asked(capsys, "predict", tmp_path / "run", tmp_path / "data/6.wav")[0] == 0
 

@@ -32,6 +32,7 @@ __all__ = [
     "reading",
 ]
 
+_LISTED = 200  # most characters of all names of columns in an error
 _SAMPLE, _FEWEST = 100_000, 3  # most and fewest rows from which a column is guessed: files are sorted by label
 _COMPARED: dict[str, Any] = {"budget": True}  # a run compares the contents of its data
 
@@ -243,7 +244,8 @@ def _unknown(
     missing: Sequence[Column], column: Column, like: Sequence[Any], table: Table, header: Sequence[Any], where: str
 ) -> ArgumentError:
     """Return the error for a column that is not named, and cannot be guessed."""
-    got = f"got {', '.join(map(str, header))!s:.200}"
+    listed = ", ".join(map(str, header))
+    got = f"got {listed if len(listed) <= _LISTED else inventory(header)}"
     options = joined(other.option for other in missing)
     way_out = f"{options} name{'s' * (len(missing) == 1)} {'it' if len(missing) == 1 else 'them'}"
     if like:

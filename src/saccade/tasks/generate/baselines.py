@@ -17,8 +17,9 @@ def most_frequent(train: Iterable[str], measure: Callable[[str], Mapping[str, Me
         measure: metrics of a text.
 
     Example:
-        >>> most_frequent(["no", "yes", "yes"], lambda text: {"letters": float(len(text))})
-        Baseline(metrics={'letters': 3.0}, about="always 'yes'", seconds=0.0)
+        >>> baseline = most_frequent(["no", "yes", "yes"], lambda text: {"letters": float(len(text))})
+        >>> baseline.metrics, baseline.about
+        ({'letters': 3.0}, "always 'yes'")
     """
     began, counts = time.perf_counter(), Counter(" ".join(text.split()) for text in train)
     best = min(counts, key=lambda text: (-counts[text], text))

@@ -66,7 +66,8 @@ class Options(SplitOptions, generate.Options):
     """
 
     rate: int | None = None
-    """Sample rate of the recordings after resampling. Default: that of the data set, 16000 for a manifest."""
+    """Sample rate of the recordings after resampling. Default: that of a built-in data set, and the highest of your
+    files between 8000 and 16000."""
 
     language: str | None = None
     """Language of the words of built-in data, such as fr for zéro, un, deux. Default: digits."""

@@ -37,6 +37,7 @@ def slots(frames: Tensor) -> np.ndarray:
         `(SLOTS * dim,)`.
 
     Example:
+        >>> import torch
         >>> slots(torch.arange(5.0)[:, None]).tolist()
         [0.0, 0.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0]
     """
