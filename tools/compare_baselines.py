@@ -221,7 +221,7 @@ def train(folder: Path, names: Sequence[str], seeds: Sequence[int], minutes: flo
                 "seconds": round(time.time() - began, 1),
                 "load": [round(number, 1) for number in (before, os.getloadavg()[0])],
                 **{key: results[key] for key in kept if key in results},
-                "notes": done.stderr.splitlines(),
+                "notes": done.stderr.replace(str(folder), "corpora").splitlines(),
             }
             path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
