@@ -28,6 +28,7 @@ SOURCES = {
         *(f"results/{file}.json" for file, _ in JOBS.values()),
         "results/benchmarks/attention-cpu.json",
     ],
+    "docs/baselines.md": ["results/baselines"],
     "docs/benchmarks.md": ["results/benchmarks"],
     "docs/benchmarks-attention.md": [
         f"results/benchmarks/attention-{device}.json" for device in ("cpu", "gpu", "h200")
