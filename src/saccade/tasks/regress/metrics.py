@@ -20,6 +20,8 @@ from saccade.train.task import Baseline, Metric
 
 __all__ = ["HEADLINE", "Ensemble", "Plain", "baselines", "fit_baselines", "interval", "measured"]
 
+_ENOUGH = "scikit-learn is enough: {}.fit(numbers, answers)"
+
 HEADLINE = "r2"
 
 
@@ -97,7 +99,7 @@ class Plain(NamedTuple):
         predict: from a design matrix, `(rows, columns)`, to targets, `(rows, targets)`.
         sets: whether examples are sets. Their columns are the size and the mean.
         seconds: of fitting.
-        advice: the way to a model as good as this method, or "".
+        advice: the way to a model as good as this method.
     """
 
     name: str
@@ -123,13 +125,14 @@ def fit_baselines(train: Sequence[Example], *, sets: bool, start: str = "none") 
     with one_thread_each():
         linear = ridge(x, y)
         seconds = time.perf_counter() - began
-        way = "" if sets or start != "none" else "try --start linear"
+        way = "try --start linear" if start == "none" and not sets else _ENOUGH.format("RidgeCV()")
         predict = partial(_predicted, [linear])
         fits.append(Plain("linear", f"ridge regression on {of}", predict, sets, seconds, way))
         if not sets and y.shape[1] <= MOST_TARGETS:
             began = time.perf_counter()
             trees = boosting(x, y)
-            seconds, way = time.perf_counter() - began, "" if start == "stacked" else "try --start stacked"
+            seconds = time.perf_counter() - began
+            way = _ENOUGH.format("HistGradientBoostingRegressor()") if start == "stacked" else "try --start stacked"
             fits.append(Plain("boosting", f"gradient boosting on {of}", partial(_predicted, trees), sets, seconds, way))
     return fits
 
