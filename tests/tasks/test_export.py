@@ -19,7 +19,12 @@ from tasks.laws.table import TABLE, questions
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "export.md").read_text(encoding="utf-8")
 EXPORTED = re.findall(r"^\| `([a-z-]+)` \| `([a-z-]+)` \| (yes|no: .*) \|$", PAGE, re.M)
-FILES = [(task, model) for task, model, export in EXPORTED if export == "yes"]
+FILES = [(task, model, {}) for task, model, export in EXPORTED if export == "yes"]
+WITH_OPTIONS = [  # of recipes for data of the user
+    ("regress", "mlp", {"start": "stacked"}),
+    ("classify-text", "fixed", {"prior": "tfidf"}),
+    ("classify-image", "cnn", {"colours": True}),
+]
 REFUSED = [(task, model, export.removeprefix("no: ")) for task, model, export in EXPORTED if export != "yes"]
 
 
@@ -60,10 +65,10 @@ def test_the_page_has_every_model_of_its_jobs():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("task", "model"), FILES)
-def test_onnx_runtime_gives_the_answers_of_the_run(trained, tmp_path, task, model):  # noqa: F811
+@pytest.mark.parametrize(("task", "model", "options"), [*FILES, *WITH_OPTIONS])
+def test_onnx_runtime_gives_the_answers_of_the_run(trained, tmp_path, task, model, options):  # noqa: F811
     onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-    run = trained(task, model)
+    run = trained(task, model, **options)
     path = run.export(tmp_path / "model.onnx")
     session = onnxruntime.InferenceSession(path)
     for texts in asked(run, tmp_path / "asked"):
@@ -77,9 +82,9 @@ def test_onnx_runtime_gives_the_answers_of_the_run(trained, tmp_path, task, mode
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("task", "model"), FILES)
-def test_a_program_gives_the_answers_of_the_run(trained, tmp_path, task, model):  # noqa: F811
-    run, extra = trained(task, model), {"saccade.json": ""}
+@pytest.mark.parametrize(("task", "model", "options"), [*FILES, *WITH_OPTIONS])
+def test_a_program_gives_the_answers_of_the_run(trained, tmp_path, task, model, options):  # noqa: F811
+    run, extra = trained(task, model, **options), {"saccade.json": ""}
     program = torch.export.load(run.export(tmp_path / "model.pt2"), extra_files=extra)
     assert "saccade" not in " ".join(str(node.target) for node in program.graph.nodes)
     for texts in asked(run, tmp_path / "asked"):

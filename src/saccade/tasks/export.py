@@ -174,12 +174,14 @@ def _quiet() -> Iterator[None]:
     """Keep GRUs of any length whole, and torch's notes to its developers away."""
     from torch.export import _patches  # without it torch unrolls a GRU to the length of the trace
 
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnx_ir")]
+    levels = [logger.level for logger in loggers]
     with own_filters(), _patches.register_gru_while_loop_decomposition():
         warnings.simplefilter("ignore")
-        logger.setLevel(logging.ERROR)
+        for logger in loggers:
+            logger.setLevel(logging.ERROR)
         try:
             yield
         finally:
-            logger.setLevel(level)
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)
