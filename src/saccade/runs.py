@@ -236,7 +236,7 @@ class Run:
 
     @property
     def folds(self) -> dict[str, Any] | None:
-        """Content of folds.json, or None if the run is no fold."""
+        """Content of folds.json, or None if there is none or folds changed since."""
         return stored_folds(self.folder.parent)
 
     def predict(self, inputs: Inputs, **request: "Unpack[keywords.Predict]") -> list[Answer]:

@@ -19,7 +19,12 @@ from tasks.laws.table import TABLE, questions
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "export.md").read_text(encoding="utf-8")
 EXPORTED = re.findall(r"^\| `([a-z-]+)` \| `([a-z-]+)` \| (yes|no: .*) \|$", PAGE, re.M)
-FILES = [(task, model) for task, model, export in EXPORTED if export == "yes"]
+FILES = [(task, model, {}) for task, model, export in EXPORTED if export == "yes"]
+WITH_OPTIONS = [  # of recipes for data of the user
+    ("regress", "mlp", {"start": "stacked"}),
+    ("classify-text", "fixed", {"prior": "tfidf"}),
+    ("classify-image", "cnn", {"colours": True}),
+]
 REFUSED = [(task, model, export.removeprefix("no: ")) for task, model, export in EXPORTED if export != "yes"]
 
 
@@ -60,10 +65,10 @@ def test_the_page_has_every_model_of_its_jobs():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("task", "model"), FILES)
-def test_onnx_runtime_gives_the_answers_of_the_run(trained, tmp_path, task, model):  # noqa: F811
+@pytest.mark.parametrize(("task", "model", "options"), [*FILES, *WITH_OPTIONS])
+def test_onnx_runtime_gives_the_answers_of_the_run(trained, tmp_path, task, model, options):  # noqa: F811
     onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-    run = trained(task, model)
+    run = trained(task, model, **options)
     path = run.export(tmp_path / "model.onnx")
     session = onnxruntime.InferenceSession(path)
     for texts in asked(run, tmp_path / "asked"):
@@ -77,9 +82,9 @@ def test_onnx_runtime_gives_the_answers_of_the_run(trained, tmp_path, task, mode
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("task", "model"), FILES)
-def test_a_program_gives_the_answers_of_the_run(trained, tmp_path, task, model):  # noqa: F811
-    run, extra = trained(task, model), {"saccade.json": ""}
+@pytest.mark.parametrize(("task", "model", "options"), [*FILES, *WITH_OPTIONS])
+def test_a_program_gives_the_answers_of_the_run(trained, tmp_path, task, model, options):  # noqa: F811
+    run, extra = trained(task, model, **options), {"saccade.json": ""}
     program = torch.export.load(run.export(tmp_path / "model.pt2"), extra_files=extra)
     assert "saccade" not in " ".join(str(node.target) for node in program.graph.nodes)
     for texts in asked(run, tmp_path / "asked"):
@@ -128,12 +133,40 @@ class Doubled(torch.nn.Module):
         return numbers * (2 if torch.compiler.is_exporting() else 3)
 
 
-def test_a_file_with_other_answers_is_not_written(tmp_path):
+class Widened(torch.nn.Module):
+    def forward(self, numbers):
+        return torch.cat([numbers] * 3, -1) if torch.compiler.is_exporting() else numbers
+
+
+def refused(module, path):
     draw = lambda batch, length: {"numbers": torch.ones(batch, 2)}
-    signature = Signature(Doubled(), draw, {"numbers": {0: "batch"}}, ["doubled"], {})
-    with pytest.raises(SaccadeError, match="expected answers of the model, got some 0.3 away; nothing is written"):
-        export(signature, tmp_path / "wrong.pt2")
-    assert not (tmp_path / "wrong.pt2").exists()
+    with pytest.raises(SaccadeError) as error:
+        export(Signature(module, draw, {"numbers": {0: "batch"}}, ["answers"], {}), path)
+    assert not path.exists()
+    return str(error.value)
+
+
+def test_a_file_with_other_answers_is_not_written(tmp_path):
+    path = tmp_path / "wrong.pt2"
+    expected = "expected answers of the model, got some 0.3 away; nothing is written"
+    assert refused(Doubled(), path) == f"{path}: {expected}"
+
+
+def test_a_file_with_answers_of_another_shape_is_not_written(tmp_path):
+    path = tmp_path / "wrong.pt2"
+    expected = "expected answers (1, 2) of the model, got (1, 6); nothing is written"
+    assert refused(Widened(), path) == f"{path}: {expected}"
+
+
+def test_an_error_of_the_files_own_answers_is_one_line(tmp_path, monkeypatch):
+    def answers(inputs):
+        raise Exception("FAIL :\nno kernel")  # ONNX Runtime's errors are exceptions of no other class
+
+    monkeypatch.setattr("saccade.tasks.export._pt2", lambda *arguments: (b"content", answers))
+    path = tmp_path / "wrong.pt2"
+    assert refused(Doubled(), path) == (
+        f"{path}: expected a model that torch can export, got another (FAIL : no kernel)"
+    )
 
 
 def test_the_page_reads_a_text_as_the_tokenizer_does(trained):  # noqa: F811

@@ -8,10 +8,11 @@ import pytest
 from saccade import runs
 from saccade.errors import ArgumentError
 from saccade.tasks import load_task
-from saccade.train.folds import Mean, cross_validate, summary
+from saccade.train.folds import Mean, cross_validate, stored_folds, summary
 from saccade.train.run import Run, RunError
 
 NAMED = {"max_steps": 2, "warmup_steps": 1, "threads": 1}
+WHOLE = {"seconds": 1.0, "final": {}}  # of results.json
 
 
 @pytest.fixture
@@ -96,6 +97,29 @@ def test_an_interrupted_fold_leaves_no_results(tmp_path, rows, monkeypatch):
     assert end.results is None and len(trained) == 2 and not (tmp_path / "a/folds.json").exists()
 
 
+def test_means_of_folds_that_were_trained_further_are_gone_until_all_are(tmp_path):
+    fold = {"metrics": {"r2": 0.5}, "validation": {"r2": 0.5}, "baselines": {"test": {}, "validation": {}}}
+    results = [{**fold, "steps": steps} for steps in (4, 5)]
+    for number, result in enumerate(results, 1):
+        (tmp_path / f"fold-{number}").mkdir()
+        (tmp_path / f"fold-{number}/results.json").write_text(json.dumps({**WHOLE, **result}))
+    content = summary(results, "r2")
+    (tmp_path / "folds.json").write_text(json.dumps(content))
+    assert content["steps"] == [4, 5] and stored_folds(tmp_path) == content
+    (tmp_path / "fold-1/results.json").write_text(json.dumps({**WHOLE, **fold, "steps": 6}))
+    assert stored_folds(tmp_path) is None
+    (tmp_path / "fold-1/results.json").unlink()
+    assert stored_folds(tmp_path) is None
+
+
+def test_the_advice_is_on_the_headline():
+    plain = {"metrics": {"mae": 9.0, "r2": 0.1}, "about": "the mean", "seconds": 0.1, "advice": ""}
+    baselines = {"test": {"mean": plain}, "validation": {"mean": plain}}
+    numbers = {"mae": 2.0, "r2": 0.5}
+    fold = {"steps": 9, "metrics": numbers, "validation": numbers, "baselines": baselines}
+    assert summary([fold, fold], "r2")["advice"] == "" and "mae" in summary([fold, fold], "mae")["advice"]
+
+
 def test_a_mean_has_the_signature_of_its_metric():
     mean = Mean.of([{"score": 30.0, "signature": "nrefs:1"}, {"score": 32.0, "signature": "nrefs:1"}])
     assert str(mean) == "31.00 ± 1.00 (2 folds, nrefs:1)" and str(Mean.of([0.5, 0.6])) == "0.5500 ± 0.0500 (2 folds)"
@@ -103,7 +127,7 @@ def test_a_mean_has_the_signature_of_its_metric():
 
 def test_a_metric_that_a_fold_lacks_has_no_mean():
     def fold(**metrics):
-        return {"metrics": metrics, "validation": metrics, "baselines": {"test": {}, "validation": {}}}
+        return {"steps": 9, "metrics": metrics, "validation": metrics, "baselines": {"test": {}, "validation": {}}}
 
-    content = summary([fold(r2=0.5, rare=1.0), fold(r2=0.7)])
+    content = summary([fold(r2=0.5, rare=1.0), fold(r2=0.7)], "r2")
     assert set(content["test"]) == {"r2"} and content["advice"] == ""

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from saccade.train import pace
 from saccade.train.checkpoint import load
 from saccade.train.optimization import learning_rate, make_optimizer
 from saccade.train.options import Options
@@ -215,3 +216,13 @@ def test_the_final_evaluation_is_expected_to_be_as_slow_as_steps_are():
 @pytest.mark.parametrize(("share", "seconds", "due"), [(0.0, 5.0, False), (0.05, 5.0, True), (0.0, 26.0, True)])
 def test_the_watch_looks_by_time_and_by_progress(share, seconds, due):
     assert Watch(600.0, 60.0, 2.0).is_due(share, seconds) is due
+
+
+@pytest.mark.parametrize("marks", [[Mark(0, 0.0, 0.05)], [Mark(0, 0.0, 0.02), Mark(30, 0.6, 0.07)]])
+def test_the_end_of_training_is_where_its_share_is_one(marks, monkeypatch):
+    calls, end = [], next(step for step in range(99) if progress(marks, step) >= 1)
+    monkeypatch.setattr(pace, "progress", lambda marks, step: calls.append(step) or progress(marks, step))
+    apart = round(0.16 * end)
+    due = [step for step in range(end + 1, end + 30) if is_due(step, 6, marks, 0.16)]
+    assert due == list(range(end + apart, end + 30, apart))
+    assert len(calls) == 29  # one look a step, however long the training was

@@ -42,6 +42,6 @@ def colour_shares(images: Tensor) -> Tensor:
     number = torch.zeros_like(images[:, 0], dtype=torch.long)
     for channel in images.unbind(1):
         number = number * levels + (channel * 255).round().long().clamp(0, 255) * levels // 256
-    rows = size * torch.arange(len(images), device=images.device)[:, None]
-    counts = torch.bincount((number.flatten(1) + rows).flatten(), minlength=size * len(images))
-    return (counts.view(len(images), size) / number[0].numel()).sqrt()
+    once = torch.ones_like(number, dtype=torch.float32).flatten(1)
+    counts = torch.zeros(images.shape[0], size, device=images.device).scatter_add(1, number.flatten(1), once)
+    return (counts / number[0].numel()).sqrt()

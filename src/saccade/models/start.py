@@ -53,7 +53,7 @@ class Start(nn.Module):
         if not self.depth:
             return total
         trees = torch.arange(len(self.output), device=points.device)
-        nodes = torch.zeros(len(points), len(trees), dtype=torch.int64, device=points.device)
+        nodes = torch.zeros(points.shape[0], len(trees), dtype=torch.int64, device=points.device)
         for _ in range(self.depth):
             left = points.gather(1, self.feature[trees, nodes]) <= self.threshold[trees, nodes]
             nodes = torch.where(left, self.left[trees, nodes], self.right[trees, nodes])

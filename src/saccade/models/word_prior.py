@@ -64,7 +64,7 @@ class WordPrior(nn.Module):
 
     def forward(self, source: Padded) -> Tensor:
         """Return logits `(batch, classes)`."""
-        batch, size = len(source.values), len(self.frequency)
+        batch, size = source.values.shape[0], len(self.frequency)
         texts = torch.arange(batch, device=source.values.device)[:, None].expand_as(source.values)
         keys, counts = (texts * size + source.values)[source.within].unique(return_counts=True)
         rows, words = keys // size, keys % size

@@ -75,20 +75,23 @@ def export(signature: Signature, path: Path) -> None:
         OSError: if the file cannot be written.
     """
     check_path(path)
+    if path.suffix == ".onnx":
+        _check_packages()
     module = copy.deepcopy(signature.module).cpu().eval()
     with _quiet(), torch.no_grad():
         try:
             program, sizes = _traced(module, signature)
             content, answers = (_onnx if path.suffix == ".onnx" else _pt2)(program, signature, sizes)
-        except (RuntimeError, ValueError, TypeError, NotImplementedError) as error:  # torch's own, and those of onnx
+            tried = [signature.draw(batch, length) for batch, length in _TRIED]
+            compared = [(answers(inputs), module(**inputs)) for inputs in tried]
+        except Exception as error:  # torch's own, and those of onnx and its runtime, which share no other class
             cause: BaseException = error
             while cause.__cause__ is not None:  # torch wraps the reason in advice
                 cause = cause.__cause__
             reason = " ".join(str(cause).split())[:150]
             raise ArgumentError(f"{path}: expected a model that torch can export, got another ({reason})") from error
-        for batch, length in _TRIED:
-            inputs = signature.draw(batch, length)
-            _compare(path, answers(inputs), module(**inputs))
+    for pair in compared:
+        _compare(path, *pair)
     write(path, content)
 
 
@@ -120,15 +123,20 @@ def _traced(module: nn.Module, signature: Signature) -> tuple[torch.export.Expor
     return program.run_decompositions(decompositions()), sizes
 
 
+def _check_packages() -> None:
+    try:
+        import onnxruntime  # noqa: F401
+        import onnxscript  # noqa: F401  (torch.onnx imports it)
+    except ImportError as error:
+        raise SaccadeError(f"ONNX files need {error.name}, which is not installed: {pip_install('export')}") from error
+
+
 def _onnx(
     program: torch.export.ExportedProgram, signature: Signature, sizes: Mapping[str, Any]
 ) -> tuple[bytes, _Answers]:
     """Content of an ONNX file, and its answers by ONNX Runtime."""
-    try:
-        import onnxruntime
-        import onnxscript  # noqa: F401  (torch.onnx imports it)
-    except ImportError as error:
-        raise SaccadeError(f"ONNX files need {error.name}, which is not installed: {pip_install('export')}") from error
+    import onnxruntime
+
     inputs = list(signature.varying)
     made: Any = torch.onnx.export(
         program,
@@ -164,8 +172,11 @@ def _pt2(
 
 def _compare(path: Path, answers: Sequence[Tensor], outputs: Any) -> None:
     for answer, output in zip(answers, [outputs] if isinstance(outputs, Tensor) else outputs, strict=True):
+        if answer.shape != output.shape:
+            shapes = f"expected answers {tuple(output.shape)} of the model, got {tuple(answer.shape)}"
+            raise SaccadeError(f"{path}: {shapes}; nothing is written")
         away = float(((answer - output).abs() / output.abs().clamp(min=1)).max())
-        if answer.shape != output.shape or not away <= _NEAR:
+        if not away <= _NEAR:
             raise SaccadeError(f"{path}: expected answers of the model, got some {away:.1g} away; nothing is written")
 
 
@@ -174,12 +185,14 @@ def _quiet() -> Iterator[None]:
     """Keep GRUs of any length whole, and torch's notes to its developers away."""
     from torch.export import _patches  # without it torch unrolls a GRU to the length of the trace
 
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnx_ir")]
+    levels = [logger.level for logger in loggers]
     with own_filters(), _patches.register_gru_while_loop_decomposition():
         warnings.simplefilter("ignore")
-        logger.setLevel(logging.ERROR)
+        for logger in loggers:
+            logger.setLevel(logging.ERROR)
         try:
             yield
         finally:
-            logger.setLevel(level)
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)

@@ -79,7 +79,8 @@ def _named(task: Job, path: Path, rows: Iterable[Any]) -> list[Any]:
     listed = list(rows)
     if task.columns and listed and isinstance(listed[0], Mapping):
         read = find_columns(task.columns, list(listed[0]), str(path))
-        for column in (column for column, name in zip(task.columns, read, strict=True) if name is None):
+        if None in read:
+            column = task.columns[read.index(None)]
             got = f"got {inventory(listed[0])}; rename the one that has it"
             raise ArgumentError(f"{path}: expected a column {' or '.join(column.names)}, {got}")
         if others := [name for name in listed[0] if name not in read]:

@@ -34,6 +34,7 @@ from saccade.train.task import (
     Form,
     Loss,
     Suited,
+    headline_of,
     model_class,
     options_class,
     recipe,
@@ -228,8 +229,7 @@ class Job:
     @property
     def headline(self) -> str:
         """Metric that compares checkpoints."""
-        headline = self.task.headline
-        return headline if isinstance(headline, str) else headline(self.settings)
+        return headline_of(self.task, self.settings)
 
     @property
     def requests(self) -> Mapping[str, type]:

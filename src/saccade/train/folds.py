@@ -17,8 +17,8 @@ from saccade.train.fit import Outcome, train
 from saccade.train.options import Options, check_folds
 from saccade.train.recipes import resolve, suit
 from saccade.train.results import better_baseline
-from saccade.train.run import beside, folder_of
-from saccade.train.task import Kind, Metric, options_class, value
+from saccade.train.run import Run, beside, folder_of
+from saccade.train.task import Kind, Metric, headline_of, options_class, value
 
 __all__ = ["FILE", "Folds", "Mean", "cross_validate", "stored_folds", "summary"]
 
@@ -115,21 +115,25 @@ def cross_validate(
             return Folds(folder, outcomes[-1], None, chosen)
     results = [outcome.results for outcome in outcomes if outcome.results is not None]
     if results:
-        write_json(folder / FILE, summary(results))
+        write_json(folder / FILE, summary(results, headline_of(kind, chosen)))
     return Folds(folder, outcomes[-1], stored_folds(folder), chosen)
 
 
-def summary(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def summary(results: Sequence[Mapping[str, Any]], headline: str) -> dict[str, Any]:
     """Return the content of folds.json for the results of all folds.
+
+    Args:
+        results: content of results.json of each fold.
+        headline: metric that compares a model with baselines.
 
     >>> def fold(r2):
     ...     mean = {"metrics": {"r2": 0.0}, "about": "the mean", "seconds": 0.1, "advice": ""}
     ...     both = {"test": {"mean": mean}, "validation": {"mean": mean}}
-    ...     return {"metrics": {"r2": r2}, "validation": {"r2": r2}, "baselines": both}
-    >>> summary([fold(0.5), fold(0.7)])["test"]["r2"]["mean"]
+    ...     return {"steps": 9, "metrics": {"r2": r2}, "validation": {"r2": r2}, "baselines": both}
+    >>> summary([fold(0.5), fold(0.7)], "r2")["test"]["r2"]["mean"]
     0.6
     """
-    content: dict[str, Any] = {"folds": len(results), "baselines": {}}
+    content: dict[str, Any] = {"folds": len(results), "steps": [fold["steps"] for fold in results], "baselines": {}}
     for split, key in _SPLITS.items():
         content[split] = _means([result[key] for result in results])
         baselines = [result["baselines"][split] for result in results]
@@ -138,14 +142,22 @@ def summary(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             for name, first in baselines[0].items()
             if all(name in fold for fold in baselines)
         }
-    content["advice"] = _advice(content)
+    content["advice"] = _advice(content, headline)
     return content
 
 
 def stored_folds(folder: Path) -> dict[str, Any] | None:
-    """Return the content of folds.json, None if there is none."""
+    """Return the content of folds.json.
+
+    It is None if there is none, or if a fold has results of other steps since it was written.
+    """
     path = folder / FILE
-    return read_json(path) if path.exists() else None
+    if not path.exists():
+        return None
+    content: dict[str, Any] = read_json(path)
+    results = [Run(folder / f"fold-{number}", {}).results() for number in range(1, content["folds"] + 1)]
+    steps = [None if fold is None else fold["steps"] for fold in results]
+    return content if steps == content.get("steps") else None
 
 
 def _means(metrics: Sequence[Mapping[str, Metric]]) -> dict[str, dict[str, Any]]:
@@ -153,7 +165,7 @@ def _means(metrics: Sequence[Mapping[str, Metric]]) -> dict[str, dict[str, Any]]
     return {name: vars(Mean.of([fold[name] for fold in metrics])) for name in names}
 
 
-def _advice(content: Mapping[str, Any]) -> str:
+def _advice(content: Mapping[str, Any], headline: str) -> str:
     """The line about a baseline that is better on validation in the mean of all folds."""
 
     def numbers(metrics: Mapping[str, Any]) -> dict[str, float]:
@@ -161,6 +173,5 @@ def _advice(content: Mapping[str, Any]) -> str:
 
     baselines = content["baselines"]["validation"]
     plain = {name: {**baseline, "metrics": numbers(baseline["metrics"])} for name, baseline in baselines.items()}
-    headline = next((next(iter(baseline["metrics"])) for baseline in plain.values()), None)
     means = {"validation": numbers(content["validation"]), "baselines": {"validation": plain}}
-    return "" if headline is None else better_baseline(means, headline)
+    return better_baseline(means, headline)

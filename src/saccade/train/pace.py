@@ -4,6 +4,7 @@ The marks of a run are part of its checkpoints and of metrics.jsonl. Its learnin
 follow from steps and marks alone, so a resumed run repeats them.
 """
 
+import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,7 +65,8 @@ def is_due(step: int, steps: int, marks: Sequence[Mark] = (), share: float | Non
     if share is None:
         return step % steps == 0
     if (before := progress(marks, step - 1)) >= 1:
-        end = next(end for end in range(marks[-1].step, step) if progress(marks, end) >= 1)
+        mark = marks[-1]
+        end = mark.step + math.ceil((1 - mark.share) / mark.pace - _EPSILON)
         return (step - end) % max(1, round(share * end)) == 0
     return int(progress(marks, step) / share + _EPSILON) > int(before / share + _EPSILON)
 

@@ -40,7 +40,7 @@ class TrainState:
     step_seconds: float = 0.0  # of a step, at the last look at the clock of a planned run
     logged: dict[str, float] | None = None  # step, loss and seconds of the last line of metrics.jsonl
     marks: list[Mark] = field(default_factory=list)  # of the clock, in a planned run
-    clock: dict[str, float] = field(default_factory=dict)  # what follows it: `saccade.train.plan.clock_of`
+    clock: dict[str, float] = field(default_factory=dict)  # what follows it: see `saccade.train.plan.start`
 
     def judge(self, headline: float, loss: float | None = None, examples: int = _FEW) -> bool:
         """Record a validation; returns whether it is the best so far: see `is_better`."""

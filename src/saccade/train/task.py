@@ -3,7 +3,7 @@
 `Kind.prepare` makes a job from options and data. `Kind.restore` reads a run's folder alone, even if it was moved.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -251,6 +251,10 @@ class Kind(Protocol):
         """Defaults of each built-in data set, and of "files", for all models."""
 
     @property
+    def headline(self) -> str | Callable[[Any], str]:
+        """Metric that compares checkpoints, or a function from options to it."""
+
+    @property
     def requests(self) -> Mapping[str, type]:
         """Dataclass of the options of the verbs "predict", "eval" and "look".
 
@@ -283,6 +287,11 @@ class Kind(Protocol):
 def kind_of(task: Task) -> Kind:
     """Return the kind of a job."""
     return cast("Kind", getattr(task, "task", type(task)))
+
+
+def headline_of(kind: Kind, options: Any) -> str:
+    """Return the metric that compares checkpoints of a run."""
+    return kind.headline if isinstance(kind.headline, str) else kind.headline(options)
 
 
 def models_of(kind: Kind) -> dict[str, str]:

@@ -114,7 +114,7 @@ class LabelledImages:
             "mean": self.mean,
             "std": self.std,
         }
-        return Signature(_OfImages(model), draw, {"images": {0: "batch"}}, ["logits"], about)
+        return Signature(model, draw, {"images": {0: "batch"}}, ["logits"], about)
 
     def show(self, example: Labelled, name: str) -> Example:
         """Return an image, as a PNG file too, and its label."""
@@ -131,13 +131,3 @@ class LabelledImages:
             "the labels": (self.labels, f"{', '.join(self.labels):.80}"),
             "the images' size": (self.shape, "others"),
         }
-
-
-class _OfImages(nn.Module):
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, images: Tensor) -> Tensor:
-        logits: Tensor = self.model(images)
-        return logits
