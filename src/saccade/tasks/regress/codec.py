@@ -232,10 +232,11 @@ class Columns:
 
     @property
     def parts(self) -> Mapping[str, tuple[object, str]]:
-        """Names of the columns, equal for all members of an ensemble."""
+        """Names and codes of the columns, equal for all members of an ensemble."""
         return {
             "the features": (self.features, f"{', '.join(self.features) or 'sets':.80}"),
             "the targets": (self.targets, f"{', '.join(self.targets):.80}"),
+            "the codes of columns": (self.encoding, "others (kinds, categories or medians)"),
         }
 
 
