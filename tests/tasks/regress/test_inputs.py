@@ -101,6 +101,13 @@ def test_what_is_no_question_from_python(inputs, features, message):
     assert "\n" not in str(error.value)
 
 
+def test_a_single_cell_may_contain_other_marks():
+    encoding = Encoding((ColumnCode("kind", "category", None, ("a;b", "c, d")),))
+    [first, second] = lines_of([["a;b"], ["c, d"]], encoding.features, encoding)
+    assert read_cells(first, 1, encoding).numbers == (1.0, 0.0)
+    assert read_cells(second, 2, encoding).numbers == (0.0, 1.0)
+
+
 CELLS = Encoding((ColumnCode("area", "number"), ColumnCode("city", "category", None, ("Bonn", "Ulm"))))
 
 

@@ -68,6 +68,8 @@ def read_numbers(line: str, number: int, features: Sequence[str]) -> tuple[float
 def read_cells(line: str, number: int, encoding: Encoding) -> Question:
     """Return the features of a line of cells with commas, semicolons or tabs between, and note unknown categories.
 
+    Several columns have these marks between. A single one may contain semicolons and tabs.
+
     Args:
         line: the line. Quotes enclose a cell with a comma.
         number: its number from 1, for messages.
@@ -76,7 +78,7 @@ def read_cells(line: str, number: int, encoding: Encoding) -> Question:
     Raises:
         ArgumentError: if there are more or fewer cells, or a cell of numbers or dates is neither.
     """
-    mark = next((mark for mark in ",;\t" if mark in line), ",")
+    mark = next((mark for mark in ",;\t" if mark in line and len(encoding.columns) > 1), ",")
     try:
         parts = next(csv.reader([line.strip(" \r\n")], delimiter=mark, skipinitialspace=True), [])
         cells = tuple(_checked(parts, encoding))
