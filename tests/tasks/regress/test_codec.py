@@ -76,3 +76,14 @@ def test_members_of_an_ensemble_read_cells_alike():
     check_alike(first.task, [second], lambda job: job.codec.parts)
     with pytest.raises(ArgumentError, match="--ensemble run: expected the codes of columns of RUN, got others"):
         check_alike(first.task, [third], lambda job: job.codec.parts)
+
+
+def test_a_start_that_cannot_be_is_noted():
+    options = SimpleNamespace(start="stacked")
+    few = open_numbers(OBJECTS, [(float(n), float(n * n)) for n in range(20)])
+    columns, notes = Columns.fit(few, options)
+    size = few.size("train")
+    expected = f"--start stacked: the model has no start, since {size} rows to train on are fewer than 20"
+    assert notes == ["", expected] and columns.start is None
+    assert Columns.fit(open_numbers("maximum"), options)[1][-1].endswith("since it reads sets")
+    assert Columns.fit(few, None)[1] == [""]
