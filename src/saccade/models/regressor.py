@@ -175,8 +175,8 @@ class Regressor(nn.Module, ABC):
         """
         if self.start is not None:
             if started is None or bool(started.isnan().any()):
-                own = self.start(points.values)
-                started = own if started is None else torch.where(started.isnan(), own, started)
+                current = self.start(points.values)
+                started = current if started is None else torch.where(started.isnan(), current, started)
             answers = answers - started
         target = ((answers - self.output_mean) / self.output_std).float()
         prediction = self.read(self.standardized(points), indices)
