@@ -1,15 +1,28 @@
 """Columns by options or by a guess: what people call their columns, and what cannot be known."""
 
 import json
+from weakref import WeakSet
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from saccade import runs
 from saccade.data import Column, Names, load
 from saccade.data.columns import label
-from saccade.data.naming import are_few, are_files, are_long, are_questions, are_texts, data_options, input_columns
+from saccade.data.naming import (
+    are_few,
+    are_files,
+    are_long,
+    are_questions,
+    are_texts,
+    data_options,
+    input_columns,
+    name_columns,
+)
+from saccade.data.splits import SplitNames
+from saccade.data.table import Table
 from saccade.errors import ArgumentError
 from saccade.tasks import TASKS, load_task
 from saccade.train.task import options_class
@@ -180,6 +193,21 @@ def test_a_hostile_frame_is_one_line(kind):
     with pytest.raises(ArgumentError, match=message) as error:
         opened("objects", None, frame)
     assert "\n" not in str(error.value)
+
+
+def test_a_guess_keeps_no_decoded_media_in_memory():
+    alive, most = WeakSet(), []
+
+    class Photos(list):
+        def __iter__(self):
+            for n in range(60):
+                alive.add(photo := torch.zeros(1))
+                yield {"photo": photo, "words": f"dog {n}"}
+                most.append(len(alive))
+
+    table = Table(Photos(), str)
+    _, guessed, _ = name_columns([Column("caption", ("caption",), looks=are_texts)], {"": table}, SplitNames())
+    assert guessed == {"caption": "words"} and len(most) >= 60 and max(most) <= 3
 
 
 @every(

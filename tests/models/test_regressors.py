@@ -216,3 +216,13 @@ def test_a_loss_teaches_answers_and_deviations(kind, loss, steps):
 def test_options_that_mean_nothing(options, message):
     with pytest.raises(ArgumentError, match=message):
         options()
+
+
+def test_one_unknown_prediction_of_the_start_leaves_those_of_other_rows():
+    model, x, y = made(MLP)
+    model.start = torch.nn.Linear(3, 2).double()
+    known = model.start(x).detach() + 1000
+    known[4] = torch.nan
+    filled = torch.where(known.isnan(), model.start(x), known)
+    losses = [model.loss(asked(x), y, torch.full((23,), -1), "squared", started) for started in (known, filled, None)]
+    assert losses[0] == losses[1] != losses[2]

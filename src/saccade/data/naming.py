@@ -1,7 +1,7 @@
 """Names in data of the user: columns by options, or guessed from their cells."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, make_dataclass, replace
 from functools import cache
 from itertools import islice
@@ -185,7 +185,7 @@ def name_columns(
     table = next((table for name, table in tables.items() if name == "" or names.split(name) == "train"), None)
     if table is None or isinstance(table.rows, Iterator):
         return columns, {}, ""
-    rows = _sample(table, nested, 1)
+    rows = list(_rows(table, nested, 1))
     if not rows or not isinstance(rows[0], Mapping):
         if rows and (given := next((column for column in columns if column.given), None)):
             got = f"got {rows[0]!r:.40} in {table.where(0)}"
@@ -196,9 +196,15 @@ def name_columns(
     missing = [column for column, name in zip(columns, found, strict=True) if column.needed and name is None]
     if not missing:
         return columns, {}, ""
-    rows = [row for row in _sample(table, nested, _SAMPLE) if isinstance(row, Mapping)]
-    free = header if len(rows) >= _FEWEST else []  # of fewer rows any column may look like any
-    like = alike(missing, {name: [row.get(name) for row in rows] for name in free if name not in found})
+    free = [name for name in header if name not in found]
+    cells = {name: list[Any]() for name in free}
+    count = 0
+    for row in _rows(table, nested, _SAMPLE):
+        if isinstance(row, Mapping):
+            count += 1
+            for name in free:
+                cells[name].append(_without_media(row.get(name)))
+    like = alike(missing, cells if count >= _FEWEST else {})  # of fewer rows any column may look like any
     if unclear := next((column for column in missing if len(like[column.name]) != 1), None):
         raise _unknown(missing, unclear, like[unclear.name], table, header, where)
     guessed = {name: str(names[0]) for name, names in like.items()}
@@ -228,16 +234,17 @@ def alike(columns: Sequence[Column], cells: Mapping[Any, Sequence[Any]]) -> dict
     return like
 
 
-def _sample(table: Table, nested: str | None, most: int) -> list[Any]:
+def _rows(table: Table, nested: str | None, most: int) -> Iterator[Any]:
     """Return the first rows of a table, up to an invalid row, which is reported later."""
-    rows = list[Any]()
-    try:
+    with suppress(ValueError, TypeError, KeyError, IndexError):
         for row in islice(table.rows, most):
             inner = row.get(nested) if nested and isinstance(row, Mapping) else None
-            rows.append(row if inner is None else inner)
-    except (ValueError, TypeError, KeyError, IndexError):
-        pass
-    return rows
+            yield row if inner is None else inner
+
+
+def _without_media(cell: Any) -> Any:
+    """Return a cell, or an empty tuple in place of decoded media, which would fill the memory."""
+    return cell if is_empty(cell) or isinstance(cell, str | int | float | np.generic) else ()
 
 
 def _unknown(

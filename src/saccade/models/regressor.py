@@ -170,12 +170,13 @@ class Regressor(nn.Module, ABC):
             answers: `(batch, outputs)`, in the units of the data.
             indices: of the points among the training points.
             kind: "squared" or "absolute".
-            started: predictions of the start without the points themselves, `(batch, outputs)`, or NaN. Default: those
-                of the start.
+            started: predictions of the start without the points themselves, `(batch, outputs)`. Default, also in place
+                of NaN: those of the start.
         """
         if self.start is not None:
             if started is None or bool(started.isnan().any()):
-                started = self.start(points.values)
+                current = self.start(points.values)
+                started = current if started is None else torch.where(started.isnan(), current, started)
             answers = answers - started
         target = ((answers - self.output_mean) / self.output_std).float()
         prediction = self.read(self.standardized(points), indices)

@@ -1,12 +1,17 @@
 import json
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from saccade.data.objects import OBJECTS
 from saccade.errors import ArgumentError
+from saccade.tasks.ensembles import check_alike
 from saccade.tasks.regress import codec
 from saccade.tasks.regress.codec import POINTS, Columns, kept_points
 from saccade.tasks.regress.data import open_numbers
+from saccade.tasks.regress.data.encoding import ColumnCode, Encoding
 
 
 def fit(data, objects=None):
@@ -59,3 +64,26 @@ def test_damage_of_a_saved_codec_is_one_line(name, value, tmp_path):
     with pytest.raises(ArgumentError, match="columns.json: expected the columns of this run, got ") as error:
         Columns.restore(tmp_path, None)
     assert "\n" not in str(error.value)
+
+
+def test_members_of_an_ensemble_read_cells_alike():
+    columns, _ = fit("sine")
+    jobs = [
+        SimpleNamespace(name="regress", codec=replace(columns, encoding=Encoding((ColumnCode("x", "number", median),))))
+        for median in (1.0, 1.0, 2.0)
+    ]
+    first, second, third = (SimpleNamespace(task=job, run=SimpleNamespace(folder=Path("run"))) for job in jobs)
+    check_alike(first.task, [second], lambda job: job.codec.parts)
+    with pytest.raises(ArgumentError, match="--ensemble run: expected the codes of columns of RUN, got others"):
+        check_alike(first.task, [third], lambda job: job.codec.parts)
+
+
+def test_a_start_that_cannot_be_is_noted():
+    options = SimpleNamespace(start="stacked")
+    few = open_numbers(OBJECTS, [(float(n), float(n * n)) for n in range(20)])
+    columns, notes = Columns.fit(few, options)
+    size = few.size("train")
+    expected = f"--start stacked: the model has no start, since {size} rows to train on are fewer than 20"
+    assert notes == ["", expected] and columns.start is None
+    assert Columns.fit(open_numbers("maximum"), options)[1][-1].endswith("since it reads sets")
+    assert Columns.fit(few, None)[1] == [""]

@@ -7,7 +7,8 @@ import torch
 
 from saccade.errors import ArgumentError
 from saccade.tasks.inputs import input_lines
-from saccade.tasks.regress.inputs import MOST, lines_of, read_numbers
+from saccade.tasks.regress.data.encoding import ColumnCode, Encoding
+from saccade.tasks.regress.inputs import MOST, lines_of, read_cells, read_numbers
 from tiers import every
 
 
@@ -98,3 +99,44 @@ def test_what_is_no_question_from_python(inputs, features, message):
     with pytest.raises(ArgumentError, match=message) as error:
         lines(inputs, features)
     assert "\n" not in str(error.value)
+
+
+def test_a_single_cell_may_contain_other_marks():
+    encoding = Encoding((ColumnCode("kind", "category", None, ("a;b", "c, d")),))
+    [first, second] = lines_of([["a;b"], ["c, d"]], encoding.features, encoding)
+    assert read_cells(first, 1, encoding).numbers == (1.0, 0.0)
+    assert read_cells(second, 2, encoding).numbers == (0.0, 1.0)
+
+
+CELLS = Encoding((ColumnCode("area", "number"), ColumnCode("city", "category", None, ("Bonn", "Ulm"))))
+
+
+@every(
+    ("line", "message"),
+    [
+        ("1e400,Bonn", 'line 7, column "area": expected a finite number, got inf'),
+        ("1e308,Bonn", r'line 7, column "area": expected a number from -1e\+150 to 1e\+150'),
+        ("1,Bo\nnn", "line 7: expected a line of CSV, got an error: new-line character"),
+        ("1," + "x" * 200_000, "line 7: expected a line of CSV, got an error: field larger"),
+        ("1", r"line 7: expected 2 cells \(area, city\), got 1"),
+        ("", r"line 7: expected 2 cells \(area, city\), got none"),
+    ],
+)
+def test_cells_that_cannot_be_read(line, message):
+    with pytest.raises(ArgumentError, match=message) as error:
+        read_cells(line, 7, CELLS)
+    assert "\n" not in str(error.value)
+
+
+@every(
+    ("row", "message"),
+    [
+        (None, r"inputs: row 1: expected 2 cells \(area, city\), got 1"),
+        ([], r"inputs: row 1: expected 2 cells \(area, city\), got none"),
+        ([[1, 2], "Bonn"], r"inputs: row 1: expected 2 cells \(area, city\), got 3"),
+        ([1e308, "Bonn"], r'inputs: row 1, column "area": expected a number from'),
+    ],
+)
+def test_rows_of_cells_that_cannot_be_read(row, message):
+    with pytest.raises(ArgumentError, match=message):
+        list(lines_of([row], ("area", "city = Bonn", "city = Ulm"), CELLS))

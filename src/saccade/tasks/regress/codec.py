@@ -22,7 +22,7 @@ from saccade.tasks.regress.data.encoding import Encoding, line_of
 from saccade.tasks.regress.data.rows import Example as Row
 from saccade.tasks.regress.data.rows import Numbers
 from saccade.tasks.regress.inputs import Question, read_cells, read_numbers
-from saccade.tasks.regress.plain import Fitted, fit_start
+from saccade.tasks.regress.plain import FEWEST, Fitted, fit_start
 from saccade.tasks.saved import reading
 from saccade.tasks.task import AsTraining, Job
 from saccade.train.options import select
@@ -132,7 +132,13 @@ class Columns:
             )
         scales = *_scales(inputs), *_scales(outputs)
         columns = cls(features, targets, *scales, points, answers, start, data.encoding, options)
-        return columns, [note, *([] if start is None else [start.note(targets)])]
+        notes = [note]
+        if start is not None:
+            notes.append(start.note(targets))
+        elif kind != "none":
+            why = f"{len(rows)} rows to train on are fewer than {FEWEST}" if features else "it reads sets"
+            notes.append(f"--start {kind}: the model has no start, since {why}")
+        return columns, notes
 
     def save(self, folder: Path) -> None:
         """Write columns.json."""
@@ -232,10 +238,11 @@ class Columns:
 
     @property
     def parts(self) -> Mapping[str, tuple[object, str]]:
-        """Names of the columns, equal for all members of an ensemble."""
+        """Names and codes of the columns, equal for all members of an ensemble."""
         return {
             "the features": (self.features, f"{', '.join(self.features) or 'sets':.80}"),
             "the targets": (self.targets, f"{', '.join(self.targets):.80}"),
+            "the codes of columns": (self.encoding, "others (kinds, categories or medians)"),
         }
 
 

@@ -13,7 +13,7 @@ from saccade.data.columns import CellError
 from saccade.data.dataset import counted, inventory
 from saccade.errors import ArgumentError
 from saccade.tasks.regress.data.cells import exact, flat
-from saccade.tasks.regress.data.encoding import Cell, Encoding, cell_of, line_of
+from saccade.tasks.regress.data.encoding import Cell, Encoding, line_of
 from saccade.tasks.regress.data.rows import column_cells, column_numbers
 
 __all__ = ["MOST", "Question", "lines_of", "read_cells", "read_numbers"]
@@ -68,6 +68,8 @@ def read_numbers(line: str, number: int, features: Sequence[str]) -> tuple[float
 def read_cells(line: str, number: int, encoding: Encoding) -> Question:
     """Return the features of a line of cells with commas, semicolons or tabs between, and note unknown categories.
 
+    Several columns have these marks between. A single one may contain semicolons and tabs.
+
     Args:
         line: the line. Quotes enclose a cell with a comma.
         number: its number from 1, for messages.
@@ -76,16 +78,17 @@ def read_cells(line: str, number: int, encoding: Encoding) -> Question:
     Raises:
         ArgumentError: if there are more or fewer cells, or a cell of numbers or dates is neither.
     """
-    mark = next((mark for mark in ",;\t" if mark in line), ",")
-    parts = next(csv.reader([line.strip(" \r\n")], delimiter=mark, skipinitialspace=True), [])
-    if len(parts) != len(encoding.columns):
-        expected = f"expected {counted(len(encoding.columns), 'cells')} ({inventory(encoding.names)})"
-        raise ArgumentError(f"line {number}: {expected}, got {len(parts) or 'none'}")
-    cells = tuple(map(cell_of, parts))
+    mark = next((mark for mark in ",;\t" if mark in line and len(encoding.columns) > 1), ",")
     try:
+        parts = next(csv.reader([line.strip(" \r\n")], delimiter=mark, skipinitialspace=True), [])
+        cells = tuple(_checked(parts, encoding))
         numbers = encoding.encode(cells)
     except CellError as error:
         raise ArgumentError(f"line {number}, {error}") from None
+    except csv.Error as error:
+        raise ArgumentError(f"line {number}: expected a line of CSV, got an error: {error}") from None
+    except ValueError as error:
+        raise ArgumentError(f"line {number}: {error}") from None
     if note := encoding.unknown(cells):
         say(f"line {number}: {note}")
     return Question(numbers, cells)
@@ -136,7 +139,18 @@ def _cells(row: Any, encoding: Encoding) -> list[Cell]:
         cells = {str(name): cell for name, cell in row.items()}
         return [cell for _, cell in column_cells(encoding.names, cells)]
     row = row.tolist() if hasattr(row, "tolist") else row
-    return [cell_of(cell) for cell in ([row] if _is_number(row) else row)]
+    return _checked([row] if _is_number(row) or not isinstance(row, Iterable) else list(row), encoding)
+
+
+def _checked(row: Sequence[Any], encoding: Encoding) -> list[Cell]:
+    cells = list[Cell]()
+    for name, value in zip(encoding.names, row, strict=False):
+        cells += [cell for _, cell in column_cells([name], {name: value})]
+    for count in (len(row), len(cells)):
+        if count != len(encoding.columns):
+            expected = f"expected {counted(len(encoding.columns), 'cells')} ({inventory(encoding.names)})"
+            raise ValueError(f"{expected}, got {count or 'none'}")
+    return cells
 
 
 def _of_row(row: Any, features: Sequence[str]) -> list[float]:

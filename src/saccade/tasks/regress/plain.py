@@ -14,14 +14,17 @@ from numpy.typing import NDArray
 
 from saccade.models.start import Start
 
-__all__ = ["MOST_TARGETS", "Fitted", "boosting", "fit_start", "one_thread_each", "ridge"]
+__all__ = ["FEWEST", "MOST_TARGETS", "Fitted", "boosting", "fit_start", "one_thread_each", "ridge"]
+
+FEWEST = 20
+"""Smallest number of training rows with a start."""
 
 MOST_TARGETS = 10
 """Largest number of targets with boosted trees."""
 
 Numbers = NDArray[np.float64]
 _ALPHAS = tuple(10.0 ** np.arange(-3, 5.5, 0.5))  # of ridge regression, for standardized features
-_FOLDS, _FEWEST = 5, 20  # of a start: folds, and rows
+_FOLDS = 5  # of a start
 _MINIMUM = 1e-3  # deviation of errors, as a share of the deviation of a target
 
 
@@ -127,7 +130,7 @@ def fit_start(x: Numbers, y: Numbers, kind: str) -> Fitted | None:
     from sklearn.linear_model import LinearRegression
     from sklearn.model_selection import KFold
 
-    if len(x) < _FEWEST:
+    if len(x) < FEWEST:
         return None
     with_trees = kind == "stacked" and y.shape[1] <= MOST_TARGETS
     methods = [_linear_predictions, *([_boosted_predictions] if with_trees else [])]

@@ -11,7 +11,7 @@ from saccade import runs
 from saccade.data.objects import OBJECTS
 from saccade.errors import ArgumentError
 from saccade.tasks.regress.data import open_numbers
-from saccade.tasks.regress.data.encoding import Encoding, cell_of
+from saccade.tasks.regress.data.encoding import Encoding, cell_of, fit_encoding
 from saccade.tasks.regress.data.rows import Choice
 from tiers import every
 
@@ -85,6 +85,14 @@ def test_a_table_of_numbers_is_read_as_before():
             "row 8, column \"x\": expected a date such as 2020-05-10, got '10.05.2020'",
         ),
         (
+            [{"x": 2020 if n == 7 else f"2020-01-{n + 1:02}", "y": n} for n in range(30)],
+            "row 8, column \"x\": expected a date such as 2020-05-10, got '2020'",
+        ),
+        (
+            [{"x": "2020-05-10" if n == 7 else n, "y": n} for n in range(30)],
+            "row 8, column \"x\": expected a number, got '2020-05-10'; correct it",
+        ),
+        (
             [{"x": None, "z": n, "y": n} for n in range(30)],
             'column "x": expected numbers or categories, got 22 blank cells; leave it out by --features="-x"',
         ),
@@ -99,6 +107,11 @@ def test_cells_that_cannot_be_meant_are_refused(rows, message):
     with pytest.raises(ArgumentError, match=message) as error:
         open_numbers(OBJECTS, rows)
     assert "\n" not in str(error.value)
+
+
+def test_medians_of_small_numbers_are_exact():
+    encoding, _ = fit_encoding(["x"], [*((n * 1e-12,) for n in range(1, 10)), (math.nan,)], lambda _, error: error)
+    assert encoding.columns[0].median == 5e-12
 
 
 def test_columns_are_left_out_by_name(tmp_path):

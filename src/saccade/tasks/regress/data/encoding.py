@@ -98,7 +98,7 @@ class ColumnCode:
         if _no_number(cell) and self.median is not None:
             return [self.median]
         try:
-            return [_days(cell)] if self.kind == "date" and isinstance(cell, str) and cell else flat(cell, way_out)
+            return [_days(cell)] if self.kind == "date" and not _is_blank(cell) else flat(cell, way_out)
         except ValueError as error:
             raise CellError(self.name, error) from None
 
@@ -217,11 +217,11 @@ def _fit_column(name: str, cells: Sequence[Cell]) -> tuple[ColumnCode, str]:
         raise CellError(name, f"expected numbers or categories, got {counted(blanks, 'blank cells')}{_left_out(name)}")
     dates = [text for text in texts if _is_date(text)]
     if 2 * len(texts) < len(full) or 2 * len(dates) > len(full):
-        kind: Literal["number", "date"] = "date" if dates else "number"
-        numbers = [number for cell in full if (number := _number(cell)) is not None]
-        median = round(float(np.median(numbers)), 9) if blanks else None
+        kind: Literal["number", "date"] = "date" if 2 * len(dates) > len(full) else "number"
+        numbers = [*map(_days, dates)] if kind == "date" else [cell for cell in full if not isinstance(cell, str)]
+        median = float(np.median(numbers)) if blanks else None
         about = [
-            *(["dates, as days since 1970"] if dates else []),
+            *(["dates, as days since 1970"] if kind == "date" else []),
             *([f"{counted(blanks, 'blanks')}, filled with the median"] if blanks else []),
         ]
         code = ColumnCode(name, kind, median)
@@ -263,17 +263,11 @@ def _is_date(text: str) -> bool:
     return True
 
 
-def _days(text: str) -> float:
+def _days(cell: Cell) -> float:
     """Days since 1970 of a date, or of a time in UTC unless it has another zone."""
     try:
-        time = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(cell if isinstance(cell, str) else "")
     except ValueError:
-        raise ValueError(f"expected a date such as 2020-05-10, got {text!r:.40}") from None
+        raise ValueError(f"expected a date such as 2020-05-10, got {_category(cell)!r:.40}") from None
     time = time.replace(tzinfo=UTC) if time.tzinfo is None else time
     return (time - _EPOCH).total_seconds() / _DAY
-
-
-def _number(cell: Cell) -> float | None:
-    if isinstance(cell, str):
-        return _days(cell) if _is_date(cell) else None
-    return cell
