@@ -1,6 +1,7 @@
 """Columns by options or by a guess: what people call their columns, and what cannot be known."""
 
 import json
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,17 @@ import pytest
 from saccade import runs
 from saccade.data import Column, Names, load
 from saccade.data.columns import label
-from saccade.data.naming import are_few, are_files, are_long, are_questions, are_texts, data_options, input_columns
+from saccade.data.naming import (
+    are_few,
+    are_files,
+    are_long,
+    are_questions,
+    are_texts,
+    data_options,
+    input_columns,
+    name_columns,
+)
+from saccade.data.table import Table
 from saccade.errors import ArgumentError
 from saccade.tasks import TASKS, load_task
 from saccade.train.task import options_class
@@ -249,3 +260,28 @@ def test_a_run_keeps_the_columns_that_were_guessed(tmp_path, capsys):
 def test_options_are_added_once():
     kind = load_task("classify-text")
     assert data_options(kind.Options, kind.columns) is kind.Options
+
+
+class Images:
+    """Rows whose images are decoded as they are read, with the largest number of them in memory at once."""
+
+    def __init__(self):
+        self.alive, self.most = weakref.WeakSet(), 0
+
+    def __len__(self):
+        return len(ROWS)
+
+    def __getitem__(self, index):
+        self.alive.add(image := np.zeros(1).view(Image))
+        self.most = max(self.most, len(self.alive))
+        return {"picture": image, **ROWS[index]}
+
+
+class Image(np.ndarray):
+    __hash__ = object.__hash__
+
+
+def test_a_guess_keeps_no_images_in_memory():
+    images = Images()
+    _, guessed, _ = name_columns(COLUMNS, {"": Table(images, str)}, Names())
+    assert guessed == {"text": "review", "label": "stars"} and images.most < 5

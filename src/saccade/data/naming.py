@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 _SAMPLE, _FEWEST = 100_000, 3  # most and fewest rows from which a column is guessed: files are sorted by label
+_SMALL = (str, int, float, complex, np.generic)
 _COMPARED: dict[str, Any] = {"budget": True}  # a run compares the contents of its data
 
 
@@ -184,7 +185,7 @@ def name_columns(
     table = next((table for name, table in tables.items() if name == "" or names.split(name) == "train"), None)
     if table is None or isinstance(table.rows, Iterator):
         return columns, {}, ""
-    rows = _sample(table, nested, 1)
+    rows = list(_sample(table, nested, 1))
     if not rows or not isinstance(rows[0], Mapping):
         if rows and (given := next((column for column in columns if column.given), None)):
             got = f"got {rows[0]!r:.40} in {table.where(0)}"
@@ -195,9 +196,12 @@ def name_columns(
     missing = [column for column, name in zip(columns, found, strict=True) if column.needed and name is None]
     if not missing:
         return columns, {}, ""
-    rows = [row for row in _sample(table, nested, _SAMPLE) if isinstance(row, Mapping)]
-    free = header if len(rows) >= _FEWEST else []  # of fewer rows any column may look like any
-    like = alike(missing, {name: [row.get(name) for row in rows] for name in free if name not in found})
+    cells = {name: list[Any]() for name in header if name not in found}
+    for row in _sample(table, nested, _SAMPLE):
+        for name in cells if isinstance(row, Mapping) else ():
+            cells[name].append(_small(row.get(name)))
+    count = len(next(iter(cells.values()), ()))
+    like = alike(missing, cells if count >= _FEWEST else {})  # of fewer rows any column may look like any
     if unclear := next((column for column in missing if len(like[column.name]) != 1), None):
         raise _unknown(missing, unclear, like[unclear.name], table, header, where)
     guessed = {name: str(names[0]) for name, names in like.items()}
@@ -227,16 +231,19 @@ def alike(columns: Sequence[Column], cells: Mapping[Any, Sequence[Any]]) -> dict
     return like
 
 
-def _sample(table: Table, nested: str | None, most: int) -> list[Any]:
-    """Return the first rows of a table, up to an invalid row, which is reported later."""
-    rows = list[Any]()
+def _sample(table: Table, nested: str | None, most: int) -> Iterator[Any]:
+    """Yield the first rows of a table, up to an invalid row, which is reported later."""
     try:
         for row in islice(table.rows, most):
             inner = row.get(nested) if nested and isinstance(row, Mapping) else None
-            rows.append(row if inner is None else inner)
+            yield row if inner is None else inner
     except (ValueError, TypeError, KeyError, IndexError):
         pass
-    return rows
+
+
+def _small(cell: Any) -> Any:
+    """Return a text, a number or an empty cell, and only the type of an image or another large value."""
+    return cell if is_empty(cell) or isinstance(cell, _SMALL) else type(cell)
 
 
 def _unknown(
