@@ -1,6 +1,7 @@
 import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import pytest
 
@@ -113,7 +114,7 @@ def test_beyond_the_queue_requests_may_come_again_later(run):
         second = ask(client, {"inputs": ["18 juin 2025"]})
         assert second.status_code == 503 and second.headers["retry-after"] == "1"
         assert second.json() == {"error": "1 requests wait already; ask again later"}
-        client.app.state.batches.stop()
+        client.portal.call(client.app.state.batches.stop)  # in the event loop of the server
         assert first.result().json() == {"error": "the server stops; ask it again once it has started"}
 
 
@@ -125,6 +126,15 @@ def test_requests_at_once_are_answered_in_one_batch(run):
         health = client.get("/health").json()
     assert is_near(responses, [run.align(line) for line in lines])
     assert (health["requests"], health["batches"], health["waiting"]) == (8, 1, 0)
+
+
+@pytest.mark.parametrize("lifespan", [True, False])
+def test_an_application_answers_in_each_lifespan_and_without_one(run, lifespan):
+    server = application(run, Limits(wait_ms=0))
+    for _ in range(2):
+        client = TestClient(server)
+        with client if lifespan else nullcontext():
+            assert ask(client, {"inputs": LINES[:1]}).status_code == 200
 
 
 def test_a_note_outside_requests_is_still_written(client, capsys):

@@ -114,3 +114,24 @@ def test_a_request_whose_client_left_is_left_out():
         return answer
 
     assert asyncio.run(leave()) == ["B"] and answering.batches == [(["b"], 0)]
+
+
+def test_too_few_answers_are_an_error_of_their_request_and_stop_nothing():
+    batches = Batches(lambda inputs, _: [item for item in inputs if item != "bad"], Limits(wait_ms=0, batch=1))
+    bad, good = asyncio.run(served(batches, (["bad"], 0), (["a"], 0)))
+    assert good == ["a"] and str(bad) == "answers: expected 1 of a batch, got 0"
+
+
+def test_no_request_waits_for_answers_that_have_ended():
+    answering = Answering(free=False)
+    batches = Batches(answering, Limits(batch=1, wait_ms=0))
+
+    async def end():
+        running = asyncio.create_task(batches.run())
+        asked = [asyncio.create_task(batches.ask([name], 0)) for name in "ab"]
+        await asyncio.to_thread(answering.begun.wait)
+        answering.free.set()
+        running.cancel()
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    assert [type(answer) for answer in asyncio.run(end())] == [Stopped, Stopped] and len(batches) == 0

@@ -20,7 +20,8 @@ def application(run: "Run", limits: Limits | None = None) -> "Starlette":
     """Return a server of a run as an ASGI application.
 
     `POST /predict` answers inputs, `GET /health` has counts, `GET /openapi.json` describes requests, and `GET /` is a
-    page about them. `application(...).state.batches.stop()` refuses all requests that wait.
+    page about them. `application(...).state.batches.stop()`, in its event loop, refuses all requests
+    that wait.
 
     Args:
         run: the run, or an ensemble.

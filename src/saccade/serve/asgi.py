@@ -55,19 +55,25 @@ class _Service:
     open: int = 0
     """Number of requests in progress."""
     batches: Batches = field(init=False)
-    readers: ThreadPoolExecutor = field(init=False)
+    answering: asyncio.Task[None] | None = None
+    readers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_READERS, "saccade-inputs"))
 
     def __post_init__(self) -> None:
         self.batches = Batches(self.answer, self.limits)
 
     @asynccontextmanager
-    async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        """Answer batches while the server runs."""
-        with ThreadPoolExecutor(_READERS, "saccade-inputs") as self.readers:
-            answering = asyncio.create_task(self.batches.run())
-            yield
-            self.batches.stop()
-            await answering
+    async def lifespan(self, server: Starlette) -> AsyncIterator[None]:
+        """Answer batches while the server runs. It may run again later."""
+        server.state.batches = self.batches = Batches(self.answer, self.limits)
+        yield
+        self.batches.stop()
+        if self.answering is not None:
+            await self.answering
+
+    def start(self) -> None:
+        """Begin to answer with the first request: an application within another one has no lifespan."""
+        if self.answering is None or self.answering.done():
+            self.answering = asyncio.create_task(self.batches.run())
 
     def answer(self, inputs: Sequence[Any], options: Any) -> list[dict[str, Any]]:
         """Answer a batch, in its thread."""
@@ -85,6 +91,7 @@ class _Service:
                 body = await _body(request, self.limits.max_mb << 20)
             loop = asyncio.get_running_loop()
             posed = await loop.run_in_executor(self.readers, read_body, self.run, self.limits, body)
+            self.start()
             answers = await self.batches.ask(posed.inputs, posed.options) if posed.inputs else []
         except (ClientDisconnect, TimeoutError) as error:
             raise NotJson(f"body: expected a whole body within {_PATIENCE} s, got a part") from error

@@ -71,20 +71,28 @@ class Batches:
     def stop(self) -> None:
         """Refuse all requests that wait. The running batch is answered."""
         self._stopped = True
+        self._refuse_waiting()
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Answer batches until the server stops. However this ends, no request waits any longer."""
+        self._changed, batch = asyncio.Event(), list[_Waiting]()  # an event belongs to one event loop
+        try:
+            with ThreadPoolExecutor(1, "saccade-answers") as thread:
+                while not self._stopped:
+                    if not self._waiting:
+                        await self._change()
+                    elif batch := await self._next():
+                        await self._respond(batch, thread)
+        finally:
+            self._waiting.extendleft(batch)
+            self._refuse_waiting()
+
+    def _refuse_waiting(self) -> None:
         while self._waiting:
             request = self._waiting.popleft()
             if not request.answers.done():
                 request.answers.set_exception(Stopped("the server stops; ask it again once it has started"))
-        self._changed.set()
-
-    async def run(self) -> None:
-        """Answer batches until the server stops."""
-        with ThreadPoolExecutor(1, "saccade-answers") as thread:
-            while not self._stopped:
-                if not self._waiting:
-                    await self._change()
-                elif batch := await self._next():
-                    await self._respond(batch, thread)
 
     async def _next(self) -> list[_Waiting]:
         """Wait for a whole batch, or until its first request has waited long enough."""
@@ -116,7 +124,9 @@ class Batches:
         inputs = [item for request in batch for item in request.inputs]
         loop = asyncio.get_running_loop()
         try:
-            answers = iter(await loop.run_in_executor(thread, self._answer, inputs, batch[0].options))
+            answers = await loop.run_in_executor(thread, self._answer, inputs, batch[0].options)
+            if len(answers) != len(inputs):
+                raise RuntimeError(f"answers: expected {len(inputs)} of a batch, got {len(answers)}")
         except Exception as error:  # noqa: BLE001 (the request has it)
             if len(batch) > 1:
                 for request in batch:
@@ -125,7 +135,8 @@ class Batches:
                 batch[0].answers.set_exception(error)
             return
         self.requests, self.batches = self.requests + len(batch), self.batches + 1
+        rest = iter(answers)
         for request in batch:
-            parts = [next(answers) for _ in request.inputs]
+            parts = [next(rest) for _ in request.inputs]
             if not request.answers.done():  # its client may have left
                 request.answers.set_result(parts)

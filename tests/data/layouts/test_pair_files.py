@@ -69,6 +69,26 @@ def test_xliff_knows_its_languages_and_may_be_turned(tmp_path, name):
         open_corpus(path, "fr", "en")
 
 
+@every("name", list(BODY))
+@every("language", ["de", "de-AT"])
+def test_xliff_of_one_language_is_refused(tmp_path, name, language):
+    path = tmp_path / name
+    xliff(tmp_path, name)
+    text = path.read_text().replace('"de-AT"', f'"{language}"').replace('"de"', f'"{language}"')
+    path.write_text(text.replace('"en"', f'"{language}"'))
+    message = f"{name}: expected a source and a target language, got {language} for both"
+    with pytest.raises(ArgumentError, match=message):
+        open_corpus(str(path))
+
+
+def test_a_language_that_is_not_given_is_that_of_the_file(tmp_path):
+    path = xliff(tmp_path, "a.xliff")
+    for sides in (("de", None), (None, "en")):
+        assert open_corpus(path, *sides).example("test", 0).target.startswith("line")
+    with pytest.raises(ArgumentError, match="--target: expected another side than --source, got en for both; name"):
+        open_corpus(path, "en")
+
+
 def test_a_folder_has_a_file_of_each_split_packed_or_not(tmp_path):
     xliff(tmp_path, "a.xliff", 30)
     (tmp_path / "a.xliff").rename(tmp_path / "train.xliff")

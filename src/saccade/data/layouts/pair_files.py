@@ -47,14 +47,18 @@ def read_pair_file(path: Path, source: str | None, target: str | None) -> Table:
     is_tmx = suffix_of(path) == ".tmx"
     try:
         with _opened(path) as file:
-            units = list(_tmx(file) if is_tmx else _xliff(file))
+            units = list(_tmx(file) if is_tmx else _xliff(file, path))
     except _DAMAGE as error:
         kind = "TMX" if is_tmx else "XLIFF"
         raise ArgumentError(f"{path}: expected a whole {kind} file, got a damaged one ({error})") from error
     if not units:
         raise ArgumentError(f"{path}: expected units of a source and its target, found none")
-    if not is_tmx and source is None and target is None:
-        source, target = list(units[0])[:2]
+    if not is_tmx:
+        first, second, *_ = units[0]
+        source, target = source or first, target or second
+        if source.lower() == target.lower():
+            way_out = f"name the other side of {path}"
+            raise ArgumentError(f"--target: expected another side than --source, got {target} for both; {way_out}")
     there = sorted({language for unit in units for language in unit})
     for option, side in (("--source", source), ("--target", target)):
         if side is None or side.lower() not in there:
@@ -84,7 +88,7 @@ def _tmx(file: IO[bytes]) -> Iterator[dict[str, str]]:
             element.clear()
 
 
-def _xliff(file: IO[bytes]) -> Iterator[dict[str, str]]:
+def _xliff(file: IO[bytes], path: Path) -> Iterator[dict[str, str]]:
     """Yield the source and the target of each unit by language, in this order."""
     sides = {"source": "source", "target": "target"}
     for event, element in ElementTree.iterparse(file, ("start", "end")):  # noqa: S314 # as above
@@ -93,6 +97,8 @@ def _xliff(file: IO[bytes]) -> Iterator[dict[str, str]]:
             for side, attributes in _SIDES.items():
                 sides[side] = next(filter(None, map(element.get, attributes)), sides[side])
         if event == "end" and name in ("trans-unit", "segment"):
+            if sides["source"].lower() == sides["target"].lower():
+                raise ArgumentError(f"{path}: expected a source and a target language, got {sides['source']} for both")
             texts = {_name(child): _text(child) for child in element if _name(child) in sides}
             yield _by_language((sides[side], texts.get(side, "")) for side in sides)
             element.clear()
