@@ -253,6 +253,12 @@ def test_options_without_a_meaning_are_refused(given, message):
         runs.options(load_task("classify-text"), "file", None, given)
 
 
+def test_objects_have_no_encoding():
+    kind = load_task("classify-text")
+    with pytest.raises(ArgumentError, match="^encoding: expected none for Python objects, got cp1252; leave it out$"):
+        kind.prepare(runs.options(kind, "objects", None, {"encoding": "cp1252"}), FRAME)
+
+
 def test_guessed_columns_are_options_of_the_job(capsys):
     kind = load_task("classify-text")
     job = kind.prepare(runs.options(kind, "objects", None, {}), FRAME)

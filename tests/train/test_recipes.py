@@ -7,6 +7,7 @@ import torch
 
 from saccade._system import environment
 from saccade.cli import main
+from saccade.errors import ArgumentError
 from saccade.runs import train
 from saccade.tasks import TASKS, load_task
 from saccade.train import fit
@@ -32,6 +33,12 @@ def test_defaults_of_models_and_data_are_valid_options(task, model, data):
     chosen = options_class(kind, model)(**found)
     assert (chosen.model, chosen.data) == (model, data)
     assert chosen.max_steps is not None or chosen.max_minutes is not None
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_builtin_data_hold_nothing_out(share):
+    with pytest.raises(ArgumentError, match="^--held-out: expected none for dates, whose splits are known; leave it"):
+        suit(load_task("translate"), "rnnsearch", "dates", {"held_out": share})
 
 
 @every("schedule", SCHEDULES)

@@ -12,6 +12,7 @@ import numpy as np
 
 from saccade.data.columns import Column, find_columns, is_empty
 from saccade.data.dataset import inventory, joined
+from saccade.data.objects import OBJECTS
 from saccade.data.splits import SPLIT, SplitNames
 from saccade.data.table import Table
 from saccade.data.texts import check_encoding, reading_as
@@ -72,6 +73,10 @@ class Names(SplitNames):
     def refuse(self, data: str) -> None:
         """Reject names from options, for data with fixed splits and columns."""
         super().refuse(data)
+        self.refuse_columns(data)
+
+    def refuse_columns(self, data: str) -> None:
+        """Reject names of columns from options, for data with fixed columns."""
         for column, name in self.columns.items():
             known = f"{data}, whose columns are known"
             raise ArgumentError(f"--{column}-column: expected none for {known}; leave {name} out")
@@ -155,6 +160,8 @@ def reading(options: Any, builtin: Container[str]) -> Iterator[None]:
     encoding = getattr(options, "encoding", None)
     if encoding is not None and options.data in builtin:
         raise ArgumentError(f"--encoding: expected none for {options.data}, which is built in; leave {encoding} out")
+    if encoding is not None and options.data == OBJECTS:
+        raise ArgumentError(f"encoding: expected none for Python objects, got {encoding}; leave it out")
     with reading_as(encoding):
         yield
 

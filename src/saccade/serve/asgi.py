@@ -71,7 +71,10 @@ class _Service:
             await self.answering
 
     def start(self) -> None:
-        """Begin to answer with the first request: an application within another one has no lifespan."""
+        """Begin to answer with the first request.
+
+        An application that is mounted in another one has no lifespan.
+        """
         if self.answering is None or self.answering.done():
             self.answering = asyncio.create_task(self.batches.run())
 

@@ -75,7 +75,10 @@ class Batches:
         self._changed.set()
 
     async def run(self) -> None:
-        """Answer batches until the server stops. However this ends, no request waits any longer."""
+        """Answer batches until the server stops.
+
+        If this ends by an error, the requests that wait are refused too.
+        """
         self._changed, batch = asyncio.Event(), list[_Waiting]()  # an event belongs to one event loop
         try:
             with ThreadPoolExecutor(1, "saccade-answers") as thread:

@@ -1,5 +1,6 @@
 import pytest
 
+from saccade.data import Names
 from saccade.errors import ArgumentError
 from saccade.tasks.memorize.data import open_corpus
 
@@ -45,3 +46,13 @@ def test_options_of_other_data_are_refused():
         open_corpus("objects", 3, PAIRS)
     with pytest.raises(ArgumentError, match="--longest: expected a number from 1 to 1666, got 2000"):
         open_corpus("copy", 2000)
+
+
+def test_stories_have_no_columns_to_name(tmp_path):
+    for split in ("train", "test"):
+        (tmp_path / f"qa1_a_{split}.txt").write_text(
+            "".join(f"1 Mary moved {n} times.\n2 Where is Mary?\thall\t1\n" for n in range(3))
+        )
+    open_corpus(str(tmp_path), names=Names())
+    with pytest.raises(ArgumentError, match="^--input-column: expected none for .*, whose columns are known; leave x"):
+        open_corpus(str(tmp_path), names=Names(columns={"input": "x"}))

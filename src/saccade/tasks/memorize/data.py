@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 from saccade.data import OBJECTS, Blank, Column, Examples, Row, Rows, load
 from saccade.data.dataset import Dataset, data_path, no_such_data
 from saccade.data.layouts.babi import babi
+from saccade.data.naming import Names
 from saccade.data.rows import rows_of
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
@@ -62,6 +63,8 @@ def open_corpus(
     if longest is not None:
         raise ArgumentError(f"--longest: expected only with built-in data ({', '.join(BUILTIN)}), got {longest}")
     if data != OBJECTS and (tables := babi(path, names)) is not None:
+        if isinstance(names, Names):
+            names.refuse_columns(data)
         return Stories(rows_of(tables, lambda row, labels: row, itemgetter("story"), names, place=data))
     rows = load(data, COLUMNS, names, objects, blank=_BLANK, what="pairs")
     if rows is None:
