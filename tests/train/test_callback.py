@@ -11,13 +11,14 @@ import pytest
 import torch
 
 from saccade.errors import SaccadeError
+from saccade.train.averaging import candidates
 from saccade.train.checkpoint import list_steps, load, load_best, state_file
 from saccade.train.optimization import make_optimizer
 from saccade.train.options import origin
 from saccade.train.ranks import Ranks
 from saccade.train.results import Training, TrainState
 from saccade.train.run import Run
-from tiny import Line, line_options
+from tiny import Line, Linear, line_options
 
 
 class Shown:
@@ -193,6 +194,21 @@ def test_the_best_weights_are_kept_and_patience_stops(tmp_path, monkeypatch, num
     assert driver.saved() == [] and not driver.callback.interrupted
     told = "stopping early at step 4: 2 validations without a better one" in driver.shown.notes[-1]
     assert told is (patience is not None)
+
+
+def test_a_fitted_start_is_validated_and_stops_no_training(tmp_path, monkeypatch):
+    headlines(monkeypatch, [0.4, 0.1, 0.3, 0.4, 0.2])
+    monkeypatch.setattr(Linear, "is_fitted", True, raising=False)
+    driver = Driver(tmp_path, validation_steps=1, checkpoint_steps=50, patience=2)
+    assert driver.state.best == 0.4 and load_best(driver.run.checkpoints, 0)
+    assert [driver.step() for _ in range(4)] == [False] * 4
+    assert (driver.state.best, driver.state.best_step, driver.state.stale) == (0.4, 0, 0)
+    assert [line["validation_closeness"] for line in driver.logged()] == [0.4, 0.1, 0.3, 0.4, 0.2]
+    assert driver.shown.notes[0] == "step 0: closeness 0.4000 on validation"
+    [best] = candidates(driver.run, driver.model, driver.state, driver.options)
+    assert best.steps == [0]
+    driver.run.rewind_log(0)  # as a run that goes on without a checkpoint
+    assert driver.logged() == []
 
 
 def test_few_examples_are_judged_by_their_loss(tmp_path, monkeypatch):

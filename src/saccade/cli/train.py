@@ -91,6 +91,8 @@ def _way_on(final: Mapping[str, Any], config: Mapping[str, Any]) -> str:
     """Hint for a finished run."""
     if final["stopped_early"]:
         return f"no validation was better than that of step {final['best_step']}; a larger --patience goes on"
+    if final["steps"] == [0]:
+        return "no step was better than the fitted start; a smaller --learning-rate in a new run may be"
     way_on = "a larger --max-steps or --max-minutes goes on"
     if config["options"]["schedule"] in FALLING:
         by_clock = "warmup" in config.get("plan", {}).get("clock", {})

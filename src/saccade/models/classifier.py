@@ -146,6 +146,11 @@ class Classifier(nn.Module, ABC):
         super().__init__()
         self.prior: WordPrior | None = None
 
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the model is useful before its first step."""
+        return self.prior is not None
+
     @abstractmethod
     def forward(self, source: Padded) -> Tensor:
         """Return the logits of classes.

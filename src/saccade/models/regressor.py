@@ -123,6 +123,11 @@ class Regressor(nn.Module, ABC):
             way_out = "--model set-transformer, mlp and mean read them"
             raise ArgumentError(f"--model: expected one that reads sets of any size, got {name}; {way_out}")
 
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the model is useful before its first step."""
+        return self.start is not None
+
     def begin(self, data: TrainingData) -> None:
         """Copy the statistics and the start of the training data."""
         self.start = data.start

@@ -55,7 +55,7 @@ def candidates(run: Run, model: nn.Module, state: TrainState, options: Options) 
     """
     last = {name: tensor.clone() for name, tensor in tensors(model).items()}
     takes_best = bool(options.patience) or state.stops_early(options)
-    end = state.best_step if takes_best and state.best_step else state.step
+    end = state.best_step if takes_best and state.best is not None else state.step
     try:
         last = last if end == state.step else load_best(run.checkpoints, end)
     except CorruptCheckpoint:

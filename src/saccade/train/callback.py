@@ -52,7 +52,7 @@ class RunCallback(pl.Callback):
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Start the clock, and handle Ctrl-C and similar signals.
 
-        Lightning restores the handlers at the end.
+        Lightning restores the handlers at the end. A model with a part that was fitted before is validated.
         """
         self.mark = time.perf_counter()
         if self.start is not None:
@@ -63,6 +63,9 @@ class RunCallback(pl.Callback):
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
                     signal.signal(number, self._stop)
+        if self.state.step == 0 and self.ranks.leads and getattr(self.model, "is_fitted", False):
+            metrics, _ = self._validate()
+            self.run.log(step=0, seconds=round(self.state.seconds, 3), **metrics)
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -196,7 +199,8 @@ class RunCallback(pl.Callback):
         headline, name = value(result.metrics[task.headline]), task.headline.replace("_", " ")
         self.measured = f"{name} {headline:.4f}"
         beside = "" if loss is None else f" and loss {loss:.4f}"
-        self.bar.note(f"step {state.step}: loss {self.loss:.4f}, {self.measured}{beside} on validation")
+        trained = f"loss {self.loss:.4f}, " if state.step else ""
+        self.bar.note(f"step {state.step}: {trained}{self.measured}{beside} on validation")
         with undisturbed(self.model, options.seed, "sample"):
             self.bar.note(f"  {sample(task, self.model, options.seed, state.step)}")
         if state.judge(headline, loss, result.examples):

@@ -43,9 +43,12 @@ class TrainState:
     clock: dict[str, float] = field(default_factory=dict)  # what follows it: see `saccade.train.plan.start`
 
     def judge(self, headline: float, loss: float | None = None, examples: int = _FEW) -> bool:
-        """Record a validation; returns whether it is the best so far: see `is_better`."""
+        """Record a validation; returns whether it is the best so far: see `is_better`.
+
+        A best one before the first step may stop no training: it takes time to become better than a fitted start.
+        """
         if self.best is not None and not is_better((headline, loss), (self.best, self.best_loss), examples):
-            self.stale += 1
+            self.stale += self.best_step > 0
             return False
         self.best, self.best_loss, self.best_step, self.stale = headline, loss, self.step, 0
         return True

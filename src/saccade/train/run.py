@@ -314,13 +314,15 @@ def _parsed(line: bytes) -> dict[str, Any]:
 def _is_later(line: bytes, step: int) -> bool:
     """Whether a resumed run drops a line of metrics.jsonl.
 
-    It drops lines of later steps, of the end of a run, and incomplete ones after a kill.
+    It drops lines of later steps, of the end of a run, and incomplete ones after a kill. From step 0 on it validates
+    again.
     """
     measured = _parsed(line)
     if not isinstance(at := measured.get("step"), int):
         return not measured and line.startswith(b"{") and not line.endswith(b"\n")
     ends = any(name.startswith("final_validation_") for name in measured)
-    return (at >= step and ends) or (at > step and "loss" in measured)  # other lines are a user's
+    begins = at == 0 and any(name.startswith("validation_") for name in measured)
+    return (at >= step and (ends or begins)) or (at > step and "loss" in measured)  # other lines are a user's
 
 
 def folder_of(task: str, model: str, data: str, run: str | None = None) -> Path:
