@@ -94,12 +94,11 @@ def advice(options: Any) -> str:
     """Return the way to a better model of single words.
 
     >>> from types import SimpleNamespace
-    >>> advice(SimpleNamespace(normalization="bands", max_steps=100))
+    >>> advice(SimpleNamespace(normalization="bands"))
     'try --normalization recording --trim-db 40'
     """
     if options.normalization != _WORD["normalization"]:
         return f"try --normalization {_WORD['normalization']} --trim-db {_WORD['trim_db']:g}"
-    if not options.max_steps:
-        return "try a larger --max-minutes"
-    steps = max(_STEPS, 2 * options.max_steps)
-    return f"try --max-steps {steps} --schedule-steps {steps}"
+    steps = max(_STEPS, 2 * (options.max_steps or options.schedule_steps or 0))
+    minutes = f"--max-minutes {2 * options.max_minutes:g} " if options.max_minutes else ""
+    return f"try {minutes}--max-steps {steps} --schedule-steps {steps}"
