@@ -98,7 +98,7 @@ def train(
         threads, folder = torch.get_num_threads(), None
         try:
             if named_options.get("folds"):
-                folds = cross_validate(kind, model, name, named_options, objects, loggers=loggers)
+                folds = cross_validate(kind, model, name, named_options, objects, began, loggers=loggers)
                 outcome, folder, settings = folds.last, folds.folder / "fold-1", folds.settings
             else:
                 suited = suit(kind, model, name, named_options, objects)

@@ -86,15 +86,16 @@ def test_an_interrupted_fold_leaves_no_results(tmp_path, rows, monkeypatch):
     trained = []
 
     def stopped(*arguments, **settings):
-        trained.append(arguments)
+        trained.append(settings["began"])
         outcome = train(*arguments, **settings)
         return replace(outcome, results=None) if len(trained) == 2 else outcome
 
     train = folds.train
     monkeypatch.setattr(folds, "train", stopped)
     named = {**NAMED, "run": str(tmp_path / "a"), "folds": 3}
-    end = cross_validate(load_task("regress"), "mean", "objects", named, rows)
-    assert end.results is None and len(trained) == 2 and not (tmp_path / "a/folds.json").exists()
+    end = cross_validate(load_task("regress"), "mean", "objects", named, rows, began=5.0)
+    assert trained[0] == 5 and trained[1] > 5 and len(trained) == 2  # the second counts from its own start
+    assert end.results is None and not (tmp_path / "a/folds.json").exists()
 
 
 def test_means_of_folds_that_were_trained_further_are_gone_until_all_are(tmp_path):

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from saccade.train import plan as plans
 from saccade.train.fit import train
 from saccade.train.options import Options
 from saccade.train.plan import Speed, example_seconds, fitted, make_plan, sentence
@@ -229,3 +230,11 @@ def test_timing_steps_leaves_model_and_the_generators_alone():
     assert 0 < step_seconds(task, model, chosen, torch.device("cpu"), 0.01) < 10
     assert all(torch.equal(one, other) for one, other in zip(before, model.parameters(), strict=True))
     assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_the_end_of_a_process_takes_longer_before_matplotlib_is_imported(monkeypatch):
+    monkeypatch.setattr(plans, "busy_cores", lambda: 0.0)
+    monkeypatch.setitem(plans.sys.modules, "matplotlib.figure", object())
+    assert plans.closing_seconds() == 0.5
+    monkeypatch.delitem(plans.sys.modules, "matplotlib.figure")
+    assert plans.closing_seconds() == 2.0

@@ -45,7 +45,7 @@ def run(arguments: list[str]) -> int:
 
 def _train(kind: Kind, command: "Command", began: float) -> int:
     if command.named.get("folds"):
-        return _train_folds(kind, command)
+        return _train_folds(kind, command, began)
     suited = suit(kind, command.model, command.data, command.named)
     chosen = resolve(kind, command.model, command.data, command.named, suited)
     advise = partial(set_threads, command.named.get("threads"), advise=True)
@@ -66,10 +66,10 @@ def _train(kind: Kind, command: "Command", began: float) -> int:
     return 0
 
 
-def _train_folds(kind: Kind, command: "Command") -> int:
+def _train_folds(kind: Kind, command: "Command", began: float) -> int:
     """Train a run for each fold, and print the means of their results."""
     advise = partial(set_threads, command.named.get("threads"), advise=True)
-    folds = cross_validate(kind, command.model, command.data, command.named, accepted=advise)
+    folds = cross_validate(kind, command.model, command.data, command.named, began=began, accepted=advise)
     if folds.last.follows:
         return 0
     if folds.results is None:

@@ -5,6 +5,7 @@ The folder has the runs fold-1, fold-2, ... and folds.json. The same command goe
 
 import math
 import statistics
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -77,7 +78,13 @@ class Folds:
 
 
 def cross_validate(
-    kind: Kind, model: str, data: str, named: Mapping[str, Any], objects: Any = None, **settings: Any
+    kind: Kind,
+    model: str,
+    data: str,
+    named: Mapping[str, Any],
+    objects: Any = None,
+    began: float | None = None,
+    **settings: Any,
 ) -> Folds:
     """Train a run for each fold, and write folds.json.
 
@@ -87,6 +94,7 @@ def cross_validate(
         data: as `--data` names them.
         named: the options that the user gave, "folds" among them.
         objects: the Python objects, if data are some.
+        began: moment of time.perf_counter from which the minutes of the first fold count. Default: that of the call.
         settings: further arguments of `saccade.train.fit.train`.
 
     Raises:
@@ -106,11 +114,12 @@ def cross_validate(
         rest["max_minutes"] = minutes / count  # the budget is that of the command
     outcomes = list[Outcome]()
     for number in range(1, count + 1):
+        began = time.perf_counter() if began is None or number > 1 else began
         options = {**rest, "run": str(folder / f"fold-{number}"), "fold": f"{number}/{count}"}
         suited = suit(kind, model, data, options, objects)
         chosen = resolve(kind, model, data, options, suited)
         say(f"fold {number} of {count}: {options['run']}")
-        outcomes.append(train(kind, chosen, suited.data, suited, options, **settings))
+        outcomes.append(train(kind, chosen, suited.data, suited, options, began=began, **settings))
         if outcomes[-1].results is None and not outcomes[-1].follows:
             return Folds(folder, outcomes[-1], None, chosen)
     results = [outcome.results for outcome in outcomes if outcome.results is not None]

@@ -5,6 +5,7 @@ the clock decides: see `saccade.train.pace`.
 """
 
 import os
+import sys
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -27,7 +28,7 @@ _FOR_VALIDATIONS = 0.12  # share of the budget that they may take
 _FEW = 0.2  # share of a recipe's steps, below which a smaller model is the better choice (docs/results.md, `pairs`)
 _FEWEST = 20  # smallest number of examples of a useful validation
 _SHARE, _MOST = 0.01, 15.0  # of the budget, and seconds at most, for each of the two timings
-_CLOSING = 2.0  # seconds after the final evaluation, on a quiet machine
+_CLOSING, _AGAIN = 2.0, 0.5  # seconds after the final evaluation of a process, and of its later runs, undisturbed
 _QUIET = 0.9  # share of the processor: a smaller one is reported
 _OPENING = 0.05  # share of the budget: a slower opening is reported
 _FACTOR, _BATCH = 8, 64  # how many times as many examples are measured each time; and a certain batch
@@ -235,8 +236,12 @@ def expected_share(busy: float, threads: int, cores: int) -> float:
 
 
 def closing_seconds() -> float:
-    """Return the seconds that pictures, files and the exit of the process will take under the present load."""
-    return _CLOSING / expected_share(busy_cores(), torch.get_num_threads(), os.cpu_count() or 1)
+    """Return the seconds that pictures, files and the exit of the process will take under the present load.
+
+    Most of them are the first import of matplotlib.
+    """
+    seconds = _AGAIN if "matplotlib.figure" in sys.modules else _CLOSING
+    return seconds / expected_share(busy_cores(), torch.get_num_threads(), os.cpu_count() or 1)
 
 
 def crowd(busy: float, threads: int, cores: int) -> str:

@@ -93,4 +93,7 @@ def test_the_way_to_a_better_model_of_words_is_named():
     chosen = options_class(TRANSCRIBE, "las")(model="las", data="a/folder", **suited(Heard(120, 0.5, 1), USUAL)[0])
     assert advice(chosen) == "try --max-steps 2000 --schedule-steps 2000"
     assert advice(replace(chosen, normalization="bands")) == "try --normalization recording --trim-db 40"
-    assert advice(replace(chosen, max_steps=None, max_minutes=1.0)) == "try --max-minutes 2 --max-steps 2000 --schedule-steps 2000"
+    assert (
+        advice(replace(chosen, max_steps=None, max_minutes=1.0))
+        == "try --max-minutes 2 --max-steps 2000 --schedule-steps 2000"
+    )
