@@ -39,6 +39,8 @@ class Row(NamedTuple):
     title: str
     task: str
     options: str
+    measure: str = ""
+    """Default: the first metric of the results."""
 
 
 ROWS = {
@@ -51,7 +53,7 @@ ROWS = {
     "clips": Row("260 clips of the digits 0 to 8 of FSDD, 26 held out", "transcribe", ""),
     "digits": Row("1,797 digits of scikit-learn", "classify-image", ""),
     "crops": Row("640 crops of 16 photographs of Flickr8k", "classify-image", ""),
-    "captions": Row("111 photographs of Flickr8k with five captions each", "caption", ""),
+    "captions": Row("111 photographs of Flickr8k with five captions each", "caption", "", "cider"),
     "diabetes": Row("442 patients, scikit-learn's diabetes", "regress", "--folds 5"),
     "houses": Row("2,930 houses in Ames with 80 columns", "regress", "--target price"),
 }
@@ -233,19 +235,20 @@ def number(metric: Any) -> float:
 
 def page() -> str:
     """Return the page with its table written again."""
-    header = ("corpus", "measure", "plain baselines", "ours, each seed", "mean", "steps", "seconds", "load")
+    header = ("corpus", "measure", "plain baselines", "ours, each seed", "mean", "over the best plain one", "steps", "seconds", "load")
     lines, commands = [header], list[str]()
     for name, row in ROWS.items():
         files = sorted(RESULTS.glob(f"{name}-*.json"))
         runs = [json.loads(path.read_text(encoding="utf-8")) for path in files]
         if not runs:
-            lines.append((row.title, *["not measured"] * 7))
+            lines.append((row.title, *["not measured"] * 8))
             continue
         metrics = [run.get("test") or run["metrics"] for run in runs]
-        measure = next(iter(metrics[0]))
+        measure = row.measure or next(iter(metrics[0]))
         scores, plain = [number(each[measure]) for each in metrics], runs[0]["baselines"]["test"]
         digits = 2 if row.task == "translate" else 3
-        baselines = (f"{title} {number(each['metrics'][measure]):.{digits}f}" for title, each in plain.items())
+        others = {title: number(each["metrics"][measure]) for title, each in plain.items()}
+        baselines = (f"{title} {other:.{digits}f}" for title, other in others.items())
         lines.append(
             (
                 row.title,
@@ -253,6 +256,7 @@ def page() -> str:
                 ", ".join(baselines),
                 ", ".join(f"{each:.{digits}f}" for each in scores),
                 f"{statistics.mean(scores):.{digits}f}",
+                f"{statistics.mean(scores) - max(others.values()):+.{digits}f}",
                 ", ".join(f"{run['steps']:,}" if "steps" in run else "" for run in runs),
                 ", ".join(f"{run['seconds']:.0f}" for run in runs),
                 ", ".join(f"{max(run['load']):.0f}" for run in runs),
@@ -260,7 +264,7 @@ def page() -> str:
         )
         commands.append(runs[0]["command"])
     text = [f"| {' | '.join(line)} |" for line in lines]
-    text.insert(1, "|---|---|---|---|---:|---|---|---|")
+    text.insert(1, "|---|---|---|---|---:|---:|---|---|---|")
     prose, mark, _ = PAGE.read_text(encoding="utf-8").partition(MARK)
     return prose + mark + "\n" + "\n".join([*text, "", *(f"    {command}" for command in commands)]) + "\n"
 
