@@ -116,6 +116,18 @@ def test_a_word_adds_the_same_to_the_logits_of_each_sentence():
     assert_rounded(logits(5, 6, 9, 7) - logits(5, 6, 7), logits(5, 8, 9) - logits(5, 8))
 
 
+def test_a_fixed_weight_for_each_word_is_a_longer_vector():
+    """Learned vectors hold the weights already: a sum of a_w x_w is a sum of other vectors of the same words."""
+    words, weights = torch.tensor([[5, 6, 9, 6]]), drawn(30).exp()
+    plain, weighted = (Bag(30, 2, Options(embedding_dim=4)).double().eval() for _ in range(2))
+    weighted.load_state_dict(plain.state_dict())
+    with torch.no_grad():
+        weighted.words.embedding.weight.mul_(weights[:, None])
+    vectors = plain.words.embedding(words[0])
+    expected = plain.output((weights[words[0]][:, None] * vectors).sum(0))
+    assert_rounded(weighted(Padded(words, torch.tensor([4])))[0], expected)
+
+
 def test_another_word_leaves_the_ratio_of_two_fixed_weights():
     pool, words = nn.AttentionPool(FEATURES).double(), drawn(*SENTENCE)
     inserted = torch.cat([words[:3], drawn(1, FEATURES), words[3:]])
