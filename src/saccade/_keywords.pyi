@@ -224,6 +224,7 @@ class Glimpse(Options, total=False):
     encoding: str | None
     image_column: str | None
     label_column: str | None
+    first: Literal["middle", "random"]
     glimpses: int
     patch: int
     scales: int
