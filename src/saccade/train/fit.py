@@ -247,7 +247,7 @@ def _choose_recipe(request: _Request, device: torch.device) -> _Chosen:
         plan = plan_for(task, options, request.given or (), recipe, speed, time.perf_counter() - request.began)
         if (smaller := _smaller(request, suited, plan)) is None:
             return _Chosen(options, suited, speed, time.perf_counter() - began)
-        say(f"{sentence(plan)}:")
+        say(f"{sentence(plan)}; a smaller model learns more in them:")
         options, suited = smaller
 
 
@@ -273,16 +273,19 @@ def _plan(made: Training, request: _Request, chosen: _Chosen) -> Plan:
 def _smaller(request: _Request, suited: Suited | None, plan: Plan) -> tuple[Options, Suited] | None:
     """Return options of a smaller recipe, or None.
 
-    They are for a budget that fits few steps of the present recipe, and must agree with the user's options.
+    They are for a budget that fits few steps of the present recipe, and must agree with the user's options. If very few
+    fit, it is the smallest recipe.
     """
-    if not plan.few or suited is None or suited.smaller is None:
+    if not plan.few or suited is None or (smaller := suited.smaller) is None:
         return None
+    while plan.very_few and smaller.smaller is not None:
+        smaller = smaller.smaller
     kind, options = request.kind, request.options
     given = {name: getattr(options, name) for name in request.given or ()}
     try:
-        return resolve(kind, options.model, options.data, given, suited.smaller), suited.smaller
+        return resolve(kind, options.model, options.data, given, smaller), smaller
     except ArgumentError as error:
-        say(f"{suited.smaller.reason}, but does not go with what is given ({error})")
+        say(f"{smaller.reason}, but does not go with what is given ({error})")
         return None
 
 
