@@ -32,7 +32,7 @@ from saccade.data.table import Table
 from saccade.data.texts import read_text, suffix_of
 from saccade.errors import ArgumentError
 
-__all__ = ["INDEX", "JSON", "number_of", "read_table"]
+__all__ = ["INDEX", "JSON", "is_readable", "number_of", "read_table"]
 
 INDEX = "Unnamed: 0"
 """Name that pandas gives to a first column of row numbers without a header."""
@@ -103,7 +103,7 @@ def _headed(
     if not names[0] and _is_index([row[0].strip('" ') for row in cells[1:]]):
         names[0] = INDEX
     names = [SPLIT if name.lower() == SPLIT else name or f"column {place}" for place, name in enumerate(names, 1)]
-    if columns is None and all(map(_is_number, names)):
+    if columns is None and all(is_readable(number_of, name) for name in names):
         got = f"got {mark.join(cells[0])!r:.60}; add a line of names"
         raise ArgumentError(f"{where(0)}: expected names of the columns, {got}")
     found = dict(zip(columns or (), find_columns(columns or (), names, where(0)), strict=True))
@@ -137,7 +137,9 @@ def _is_header(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 
     A name has few words, is no number or file, and is no value of its column.
     """
-    short = all(len(name.split()) <= _NAME and not _is_number(name) and not _FILE.search(name) for name in names)
+    short = all(
+        len(name.split()) <= _NAME and not is_readable(number_of, name) and not _FILE.search(name) for name in names
+    )
     repeated = any(name == cell.strip() for row in rows for name, cell in zip(names, row, strict=False))
     return bool(rows) and len(names) > 1 and short and not repeated
 
@@ -232,9 +234,14 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _is_number(text: str) -> bool:
+def is_readable(read: Callable[[str], object], text: str) -> bool:
+    """Return whether a function reads a text without a ValueError.
+
+    >>> is_readable(number_of, "1.5"), is_readable(number_of, "1,5")
+    (True, False)
+    """
     try:
-        number_of(text)
+        read(text)
     except ValueError:
         return False
     return True

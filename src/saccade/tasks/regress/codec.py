@@ -18,7 +18,7 @@ from saccade.models.regressor import Regressor, Sizes, TrainingData
 from saccade.tasks.batches import Sampler
 from saccade.tasks.export import Signature
 from saccade.tasks.regress.data.cells import exact
-from saccade.tasks.regress.data.encoding import Encoding, line_of
+from saccade.tasks.regress.data.encoding import Encoding
 from saccade.tasks.regress.data.rows import Example as Row
 from saccade.tasks.regress.data.rows import Numbers
 from saccade.tasks.regress.inputs import Question, read_cells, read_numbers
@@ -227,7 +227,7 @@ class Columns:
 
     def show(self, example: Row, name: str) -> Example:
         """Return the cells or numbers of an example, and their answers."""
-        text = line_of(example.cells) if example.cells else exact(example.numbers)
+        text = exact(example.numbers) if self.encoding is None else self.encoding.line(example.cells)
         return Example(Question(example.numbers, example.cells), text, exact(example.answers))
 
     def read(self, line: str, number: int) -> Question:

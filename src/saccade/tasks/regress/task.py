@@ -19,6 +19,7 @@ from saccade.tasks.regress.answer import Regression, answer
 from saccade.tasks.regress.codec import ENDLESS, LEARNED, Batch, Columns, pad, sampler
 from saccade.tasks.regress.data import BUILTIN, open_numbers
 from saccade.tasks.regress.data.rows import Choice, Example, Numbers
+from saccade.tasks.regress.data.written import DECIMALS
 from saccade.tasks.regress.inputs import Question, lines_of
 from saccade.tasks.regress.metrics import (
     HEADLINE,
@@ -54,6 +55,9 @@ class Options(SplitOptions):
     sets: bool = False
     """The input cells of a row are one set of numbers. Blank cells count as none, and a cell may hold several."""
 
+    decimal: Literal[".", ","] | None = None
+    """Mark of decimals in the numbers of a table. Default: by the cells of each column."""
+
     batch_size: int = 64
     """Rows per batch."""
 
@@ -69,6 +73,8 @@ class Options(SplitOptions):
         in_ranges(self, (("batch_size", 1, 1_000_000),))
         if self.loss not in ("squared", "absolute"):
             raise ArgumentError(f"--loss: expected squared or absolute, got {self.loss}")
+        if self.decimal not in (None, *DECIMALS):
+            raise ArgumentError(f"--decimal: expected . or , got {self.decimal}")
         for name, value in (("target", self.target), ("features", self.features)):
             if value is not None and not all(part.strip() for part in value.split(",")):
                 raise ArgumentError(f"--{name}: expected names of columns with commas between, got {value!r:.60}")
@@ -153,7 +159,7 @@ class Regresses(Predictor):
 
 
 def _open(options: Any, objects: Any) -> Numbers:
-    choice = Choice(options.target, options.features, options.sets)
+    choice = Choice(options.target, options.features, options.sets, options.decimal)
     return open_numbers(options.data, objects, SplitNames.of_options(options), choice)
 
 
