@@ -19,7 +19,7 @@ from saccade.data.splits import SPLIT, SplitNames, held_out, split_of
 from saccade.data.table import Row, Table
 from saccade.errors import ArgumentError
 
-__all__ = ["HELD", "Blank", "Examples", "Rows", "bytes_hash", "divide", "rows_of", "text_hash"]
+__all__ = ["HELD", "Blank", "Examples", "Rows", "bytes_hash", "divide", "rows_of", "text_hash", "values_of"]
 
 HELD = (20, 1000)
 """`(share, limit)` of held-out keys: one in 20 different keys, at most 1,000."""
@@ -206,8 +206,20 @@ def rows_of(
     return Rows(splits, _fingerprint(splits), "; ".join(filter(None, notes)), places)
 
 
-def _values(table: Table, read: Callable[[Any], R]) -> Iterator[R]:
-    """Yield the values of all rows. The error for an invalid row has its place."""
+def values_of(table: Table, read: Callable[[Any], R]) -> Iterator[R]:
+    """Yield the values of all rows.
+
+    Args:
+        table: the table.
+        read: from a row to its values. It raises ValueError.
+
+    Raises:
+        ArgumentError: for an invalid row, with its place.
+
+    Example:
+        >>> list(values_of(Table(["1", "2"], str), int))
+        [1, 2]
+    """
     count, row = 0, None
     try:
         for row in table.rows:
@@ -324,7 +336,7 @@ def _read(
             raise ValueError(f"expected the columns of the first row, got others: {how} {SPLIT}")
         return read(row, table.labels)
 
-    rows = list(_values(table, tagged))
+    rows = list(values_of(table, tagged))
     if not rows:
         raise ArgumentError(f"{place}: expected rows of {split}, got none")
     out = np.array([blank is not None and split in blank.splits and blank.test(row) for row in rows])

@@ -21,6 +21,7 @@ class Table:
         note: remarks for the user on the reading of the rows, "" if there are none.
         size: number of rows, or None before they are counted.
         head: place of the header, "" without one.
+        numbers: numbers of the rows in their file, from 1, with the header. None: as they come.
     """
 
     rows: Iterable[Any]
@@ -29,6 +30,7 @@ class Table:
     note: str = ""
     size: int | None = None
     head: str = ""
+    numbers: Sequence[int] | None = None
 
 
 def row_of(where: object) -> Callable[[int], str]:

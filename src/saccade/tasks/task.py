@@ -23,7 +23,7 @@ from saccade.tasks.ensembles import check_alike, shortest_texts
 from saccade.tasks.export import Signature
 from saccade.tasks.predictor import Predictor
 from saccade.tasks.request import NoOptions
-from saccade.tasks.stream import texts
+from saccade.tasks.stream import Placed, texts
 from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.tasks.views import AsTraining, Few
 from saccade.train.task import (
@@ -355,7 +355,15 @@ class Job:
         return texts(inputs, [column.names for column in self.columns])
 
     def read(self, line: str, number: int) -> Any:
-        """Return line `number` of the inputs for `answer`."""
+        """Return line `number` of the inputs for `answer`. A row of a table has its own number.
+
+        Raises:
+            SaccadeError: if it is no input.
+        """
+        if isinstance(line, Placed):
+            if line.error is not None:
+                raise line.error
+            number = line.number
         return self.codec.read(line, number)
 
     def encode(self, lines: Iterable[str], device: torch.device) -> tuple[Any, ...]:

@@ -175,6 +175,11 @@ class Columns:
             return replace(columns, start=Fitted.restore(content, len(features), len(targets)))
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns of an input, () for sets."""
+        return self.features if self.encoding is None else self.encoding.names
+
+    @property
     def sizes(self) -> Sizes:
         """Sizes of a model."""
         return Sizes(len(self.features), len(self.targets), len(self.points))

@@ -55,7 +55,7 @@ class Options(SplitOptions):
     sets: bool = False
     """The input cells of a row are one set of numbers. Blank cells count as none, and a cell may hold several."""
 
-    decimal: Literal[".", ","] | None = None
+    decimal: Literal[".", ","] | None = field(default=None, metadata={"before": None})
     """Mark of decimals in the numbers of a table. Default: by the cells of each column."""
 
     batch_size: int = 64

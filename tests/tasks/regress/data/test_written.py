@@ -127,7 +127,7 @@ def all_of(data, split):
     return [data.example(split, index) for index in range(data.size(split))]
 
 
-def test_predictions_read_new_rows_as_training_did(tmp_path):
+def test_predictions_read_new_rows_as_training_did(tmp_path, capsys):
     texts, _ = prices()
     run = runs.train("regress", data=csv(tmp_path / "a.csv", texts), run=tmp_path / "run", model="mlp", **SHORT)
     run = runs.load(run.folder)
@@ -141,6 +141,12 @@ def test_predictions_read_new_rows_as_training_did(tmp_path):
     shown = [run.task.codec.show(example, "").text for example in all_of(run.task.data, "test")]
     cells = [run.task.codec.read(text, 1).numbers for text in shown]
     assert cells == [example.numbers for example in all_of(run.task.data, "test")]
+    other = csv(tmp_path / "other.csv", [{"id": "7", **new[0]}, {"id": "8", **new[1], "share": "5 €"}])
+    with pytest.raises(ArgumentError, match="1 of 2 inputs could not be read"):
+        run.predict(other)
+    notes = capsys.readouterr().err
+    assert "other.csv: reading size, share, sold; other columns are not read: id" in notes
+    assert "line 3, column \"share\": expected a number, got '5 €'" in notes  # as in training
     with pytest.raises(ArgumentError, match="line 1, column \"share\": expected a number, got '5 €'"):
         run.predict("1,5;5 €;2020-01-01")
 
