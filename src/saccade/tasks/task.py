@@ -155,7 +155,13 @@ class Task:
         return recipe(self, model, data)
 
     def suited(self, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
-        """Return the recipe for data of the user."""
+        """Return the recipe for data of the user.
+
+        Raises:
+            ArgumentError: if there is a share to hold out, but data have all splits.
+        """
+        if given.get("held_out") == 0:  # runs without the option have 0, so data reject other shares alone
+            self.rows(model, {**given, "held_out": 0.25}, objects).get()
         return self.suit(self, model, given, objects)
 
     def rows(self, model: str, given: Mapping[str, Any], objects: Any) -> Lazy[Any]:

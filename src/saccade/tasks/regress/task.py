@@ -1,6 +1,6 @@
 """Regression, as a task."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, Literal
@@ -10,13 +10,14 @@ from torch import Tensor, nn
 
 from saccade._definitions.checks import in_ranges
 from saccade.data.dataset import training_sample
+from saccade.data.objects import OBJECTS
 from saccade.data.splits import SplitNames, SplitOptions
 from saccade.errors import ArgumentError
 from saccade.models.padded import Padded
 from saccade.models.regressor import Predicted
 from saccade.tasks.predictor import Predictor
 from saccade.tasks.regress.answer import Regression, answer
-from saccade.tasks.regress.codec import ENDLESS, LEARNED, Batch, Columns, pad, sampler
+from saccade.tasks.regress.codec import ENDLESS, LEARNED, Batch, Columns, check_start, pad, sampler
 from saccade.tasks.regress.data import BUILTIN, open_numbers
 from saccade.tasks.regress.data.rows import Choice, Example, Numbers
 from saccade.tasks.regress.data.written import DECIMALS
@@ -32,7 +33,7 @@ from saccade.tasks.regress.metrics import (
 )
 from saccade.tasks.request import completed
 from saccade.tasks.task import Task
-from saccade.train.task import Baseline, Evaluation, Form, Loss, Unreadable
+from saccade.train.task import Baseline, Evaluation, Form, Loss, Suited, Unreadable
 
 __all__ = ["REGRESS", "Options", "Regresses", "Request"]
 
@@ -163,6 +164,16 @@ def _open(options: Any, objects: Any) -> Numbers:
     return open_numbers(options.data, objects, SplitNames.of_options(options), choice)
 
 
+def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
+    """Return the recipe for data of the user, or reject a start that they cannot have."""
+    usual = task.recipe(model, given["data"])
+    if (start := given.get("start", "none")) == "none":
+        return Suited(usual, data=objects)
+    rows = task.rows(model, given, objects)
+    check_start(start, rows.get(), "data" if given["data"] == OBJECTS else given["data"])
+    return Suited(usual, data=rows)
+
+
 REGRESS = Task(
     name="regress",
     summary="Regression: numbers or sets of numbers in, predictions with intervals out.",
@@ -187,6 +198,7 @@ REGRESS = Task(
         "files": {"start": "stacked"},
     },
     requests=dict.fromkeys(("predict", "eval", "look"), Request),
+    suit=_suited,
     sampler=sampler,
     lines=lambda codec, inputs: lines_of(inputs, codec.features, codec.encoding),
     signature=Columns.signature,

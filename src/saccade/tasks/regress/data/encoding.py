@@ -259,7 +259,8 @@ def _fit_column(name: str, cells: Sequence[Cell]) -> tuple[ColumnCode, str]:
     code = ColumnCode(name, "category", None, categories)
     rest = len(counts) - len(categories)
     more = f"; {counted(rest, 'rarer ones')} taken as none of them" if rest else ""
-    return code, f"column {name}: {counted(len(categories), 'categories')} ({inventory(categories)}), one-hot{more}"
+    about = f"{counted(len(categories), 'categories')} ({inventory(categories)}), a feature of 0 or 1 each"
+    return code, f"column {name}: {about}{more}"
 
 
 def _is_blank(cell: Any) -> bool:
