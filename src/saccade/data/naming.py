@@ -208,7 +208,7 @@ def name_columns(
     free = [name for name in header if name not in found]
     cells = {name: list[Any]() for name in free}
     count = 0
-    for row in first_rows(table, _SAMPLE, nested):
+    for row in first_rows(replace(table, rows=_undecoded(table.rows)), _SAMPLE, nested):
         if isinstance(row, Mapping):
             count += 1
             for name in free:
@@ -265,6 +265,15 @@ def first_rows(table: Table, most: int, nested: str | None = None) -> Iterator[A
         for row in islice(table.rows, most):
             inner = row.get(nested) if nested and isinstance(row, Mapping) else None
             yield row if inner is None else inner
+
+
+def _undecoded(rows: Any) -> Any:
+    """Return rows without the columns of media that a data set of `datasets` decodes in every read of a row."""
+    features = getattr(rows, "features", None)
+    if not isinstance(features, Mapping) or not hasattr(rows, "remove_columns"):
+        return rows
+    media = [name for name, kind in features.items() if hasattr(kind, "decode_example")]
+    return rows.remove_columns(media) if media else rows
 
 
 def _without_media(cell: Any) -> Any:

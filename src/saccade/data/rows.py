@@ -1,7 +1,7 @@
 """Rows in three splits, without blank rows. Missing splits are held out."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,14 +12,13 @@ import torch
 from numpy.typing import NDArray
 
 from saccade.data.cleaning import composed
-from saccade.data.columns import CellError
 from saccade.data.dataset import SPLITS, check_index, check_split, inventory
 from saccade.data.objects import object_tables
 from saccade.data.splits import SPLIT, SplitNames, held_out, split_of
-from saccade.data.table import Row, Table
+from saccade.data.table import Row, Table, values_of
 from saccade.errors import ArgumentError
 
-__all__ = ["HELD", "Blank", "Examples", "Rows", "bytes_hash", "divide", "rows_of", "text_hash", "values_of"]
+__all__ = ["HELD", "Blank", "Examples", "Rows", "bytes_hash", "divide", "rows_of", "text_hash"]
 
 HELD = (20, 1000)
 """`(share, limit)` of held-out keys: one in 20 different keys, at most 1,000."""
@@ -204,32 +203,6 @@ def rows_of(
     ]
     places = {split: (own[split].table.where, indices[split]) for split in SPLITS}
     return Rows(splits, _fingerprint(splits), "; ".join(filter(None, notes)), places)
-
-
-def values_of(table: Table, read: Callable[[Any], R]) -> Iterator[R]:
-    """Yield the values of all rows.
-
-    Args:
-        table: the table.
-        read: from a row to its values. It raises ValueError.
-
-    Raises:
-        ArgumentError: for an invalid row, with its place.
-
-    Example:
-        >>> list(values_of(Table(["1", "2"], str), int))
-        [1, 2]
-    """
-    count, row = 0, None
-    try:
-        for row in table.rows:
-            yield read(row)
-            count += 1
-    except (ValueError, TypeError, KeyError, IndexError) as error:
-        if not isinstance(error, CellError):
-            raise ArgumentError(f"{table.where(count)}: {error}") from error
-        cell = f", {error}" if isinstance(row, Mapping) else f": {error.reason}"  # tuples have no column names
-        raise ArgumentError(f"{table.where(count)}{cell}") from error
 
 
 def text_hash(text: str) -> int:

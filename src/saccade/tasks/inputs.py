@@ -15,9 +15,8 @@ from saccade.data.dataset import inventory
 from saccade.data.files import ENDS
 from saccade.data.folders import files_below
 from saccade.data.objects import table_rows
-from saccade.data.rows import values_of
 from saccade.data.splits import SplitNames
-from saccade.data.table import Table
+from saccade.data.table import Table, values_of
 from saccade.data.tables import JSON, is_readable, number_of, read_table
 from saccade.data.texts import lines_of, read_text, suffix_of
 from saccade.errors import ArgumentError
