@@ -259,8 +259,8 @@ def _fit_column(name: str, cells: Sequence[Cell]) -> tuple[ColumnCode, str]:
     code = ColumnCode(name, "category", None, categories)
     rest = len(counts) - len(categories)
     more = f"; {counted(rest, 'rarer ones')} taken as none of them" if rest else ""
-    about = f"{counted(len(categories), 'categories')} ({inventory(categories)}), a feature of 0 or 1 each"
-    return code, f"column {name}: {about}{more}"
+    listed = f"{counted(len(categories), 'categories')} ({inventory(categories)})"
+    return code, f"column {name}: {listed}, a feature of 0 or 1 each{more}"
 
 
 def _is_blank(cell: Any) -> bool:

@@ -202,8 +202,9 @@ def _date(text: str, first: str) -> str:
     year, month, day = (int(parts[place]) for place in order)
     if len(parts[order[0]]) <= 2:
         year += 1900 if year >= _PIVOT else 2000
+    clock = parts[5] or "00:00"
     try:
-        time = datetime(year, month, day, *map(int, (parts[5] or "0").split(":")))
+        time = datetime.fromisoformat(f"{year:04}-{month:02}-{day:02}T{'0' * (clock[1] == ':')}{clock}")
     except ValueError:
         return ""
     return (time if parts[5] else time.date()).isoformat()
