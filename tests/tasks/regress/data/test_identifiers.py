@@ -17,6 +17,7 @@ SHUFFLED = [(7 * n) % 31 for n in range(30)]
         ("id", SHUFFLED, "left out"),
         ("customerID", [str(n) for n in SHUFFLED], "left out"),
         ("Loan_ID", [f"LP{n:04}" for n in range(30)], "left out"),
+        ("rownames", SHUFFLED, "left out"),
         ("Serial No.", range(1, 31), "left out"),
         ("#", range(30), "left out"),
         ("store_id", [n % 4 for n in range(30)], "kept"),

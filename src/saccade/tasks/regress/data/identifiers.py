@@ -10,7 +10,7 @@ from saccade.data.tables import is_readable, number_of
 
 __all__ = ["find_identifiers"]
 
-_IDS = {"id", "index", "idx", "uuid", "guid", "pid", "rowid"}  # last words of names
+_IDS = {"id", "index", "idx", "uuid", "guid", "pid", "rowid", "rownames"}  # last words of names
 _NUMBERS = {"no", "nr", "num", "number", "row", "obs", "order", "#"}  # likewise, if they count the rows
 _FEWEST, _COUNTED = 3, 10  # rows
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|#")
