@@ -175,6 +175,14 @@ def test_without_a_folder_it_is_the_shells(known, tmp_path, monkeypatch):
     assert runs.train("line", max_steps=1, device="cpu").folder == Path("runs/line-points-linear")
 
 
+def test_built_in_data_that_nobody_named_are_said_once(known, tmp_path, capsys):
+    runs.train("line", data=None, run=tmp_path / "run", max_steps=1, device="cpu")
+    assert "data: got none, so points is taken, which is built in\n" in capsys.readouterr().err
+    for more in ({"run": tmp_path / "run"}, {"run": tmp_path / "named", "data": "points"}):
+        runs.train("line", max_steps=1, device="cpu", **more)
+        assert "got none" not in capsys.readouterr().err
+
+
 def test_threads_are_those_of_the_caller_afterwards(known, tmp_path, monkeypatch):
     seen, original = [], Line.loss
     monkeypatch.setattr(Line, "loss", lambda self, *rest: seen.append(torch.get_num_threads()) or original(self, *rest))

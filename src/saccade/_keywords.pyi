@@ -405,6 +405,7 @@ class Regress(Options, total=False):
     target: str | None
     features: str | None
     sets: bool
+    decimal: Literal[".", ","] | None
     batch_size: int
     loss: Literal["squared", "absolute"]
     start: Literal["none", "linear", "stacked"]

@@ -70,8 +70,8 @@ def train(
     Args:
         task: its name, as `saccade list` has it.
         data: a built-in data set's name, the path of a folder or file, or Python objects. These are rows of (input,
-            answer), mappings, a data frame of pandas or polars, an Arrow table, or a mapping of "train", "validation"
-            and "test" to such rows, as a data set of `datasets` is. Default: the first built-in data set.
+            answer), mappings, a data frame of pandas or polars, an Arrow table, a pair (X, y) as scikit-learn has it,
+            or a mapping of "train", "validation" and "test" to such rows. Default: the first built-in one.
         model: its name. Default: the task's first one.
         run: the folder, made if necessary, and continued if it is there. Default: runs/TASK-DATA-MODEL.
         loggers: Lightning's (`lightning.pytorch.loggers`), which receive the numbers of metrics.jsonl.
@@ -90,6 +90,8 @@ def train(
     began, kind = time.perf_counter(), load_task(choose("task", task, TASKS))
     usual_model, usual_data = usual(kind, None if run is None else str(run))
     name, objects = (usual_data, None) if data is None else _source(kind, kept(data))
+    if data is None and not (run and (Path(run) / "config.json").exists()):
+        say(f"data: got none, so {usual_data} is taken, which is built in")
     if objects is not None and more.get("processes", 1) != 1:
         raise ArgumentError("processes: expected 1 where data are Python objects, got more; write them to files")
     named_options = {**({} if run is None else {"run": str(run)}), **more}
@@ -316,7 +318,6 @@ class Run:
 
         Args:
             path: a new file, of ONNX (.onnx) or of `torch.export` (.pt2).
-
         """
         check_path(path := Path(path))
         if self.ensemble:

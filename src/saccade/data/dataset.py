@@ -200,10 +200,11 @@ def data_path(data: str) -> Path:
 def counted(count: int, what: str) -> str:
     """Return a count with a noun. `what` is its plural.
 
-    >>> counted(1, "examples"), counted(2, "examples")
-    ('1 example', '2 examples')
+    >>> counted(1, "examples"), counted(2, "examples"), counted(1, "categories")
+    ('1 example', '2 examples', '1 category')
     """
-    return f"{count} {what.removesuffix('s') if count == 1 else what}"
+    one = f"{what.removesuffix('ies')}y" if what.endswith("ies") else what.removesuffix("s")
+    return f"{count} {one if count == 1 else what}"
 
 
 def joined(names: Iterable[str]) -> str:

@@ -1,7 +1,7 @@
 """Rows in three splits, without blank rows. Missing splits are held out."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,11 +12,10 @@ import torch
 from numpy.typing import NDArray
 
 from saccade.data.cleaning import composed
-from saccade.data.columns import CellError
 from saccade.data.dataset import SPLITS, check_index, check_split, inventory
 from saccade.data.objects import object_tables
 from saccade.data.splits import SPLIT, SplitNames, held_out, split_of
-from saccade.data.table import Row, Table
+from saccade.data.table import Row, Table, values_of
 from saccade.errors import ArgumentError
 
 __all__ = ["HELD", "Blank", "Examples", "Rows", "bytes_hash", "divide", "rows_of", "text_hash"]
@@ -206,20 +205,6 @@ def rows_of(
     return Rows(splits, _fingerprint(splits), "; ".join(filter(None, notes)), places)
 
 
-def _values(table: Table, read: Callable[[Any], R]) -> Iterator[R]:
-    """Yield the values of all rows. The error for an invalid row has its place."""
-    count, row = 0, None
-    try:
-        for row in table.rows:
-            yield read(row)
-            count += 1
-    except (ValueError, TypeError, KeyError, IndexError) as error:
-        if not isinstance(error, CellError):
-            raise ArgumentError(f"{table.where(count)}: {error}") from error
-        cell = f", {error}" if isinstance(row, Mapping) else f": {error.reason}"  # tuples have no column names
-        raise ArgumentError(f"{table.where(count)}{cell}") from error
-
-
 def text_hash(text: str) -> int:
     """Return a hash of a text below 2^64, the same on every machine.
 
@@ -324,7 +309,7 @@ def _read(
             raise ValueError(f"expected the columns of the first row, got others: {how} {SPLIT}")
         return read(row, table.labels)
 
-    rows = list(_values(table, tagged))
+    rows = list(values_of(table, tagged))
     if not rows:
         raise ArgumentError(f"{place}: expected rows of {split}, got none")
     out = np.array([blank is not None and split in blank.splits and blank.test(row) for row in rows])
