@@ -337,8 +337,10 @@ def test_other_objects_are_refused_or_measured_with_a_note(tmp_path, capsys):
         translator(tmp_path / "a", [*PAIRS[:-1], ("satz 59", "another line")], max_steps=3)
     assert all(torch.equal(tensor, before[name]) for name, tensor in weights(tmp_path / "a").items())
     capsys.readouterr()
-    runs.load(tmp_path / "a", device="cpu", data=PAIRS[:50]).evaluate()
-    assert "the data are not those that" in capsys.readouterr().err
+    run = runs.load(tmp_path / "a", device="cpu", data=PAIRS[:50])
+    assert run.evaluate().examples == run.evaluate("validation").examples == 50
+    note = "no baselines: they learn from the data of training, which are not here\n"
+    assert capsys.readouterr().err == 2 * note
 
 
 @pytest.mark.parametrize(
@@ -412,7 +414,8 @@ def test_a_moved_run_finds_data_beside_it(elsewhere, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert runs.load("run", device="cpu").evaluate().metrics
     (tmp_path / "texts.tsv").unlink()
-    with pytest.raises(ArgumentError, match="--data: no data set texts.tsv"):
+    place = tmp_path / "gone" / "texts.tsv"
+    with pytest.raises(ArgumentError, match=f"--data: expected the data of this run at {place}, got nothing there"):
         runs.load("run", device="cpu").evaluate()
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from saccade.data.cleaning import composed
 from saccade.data.dataset import SPLITS, check_index, check_split, inventory
 from saccade.data.objects import object_tables
-from saccade.data.splits import SPLIT, SplitNames, held_out, split_of
+from saccade.data.splits import SPLIT, SplitNames, held_out, split_of, wholes
 from saccade.data.table import Row, Table, values_of
 from saccade.errors import ArgumentError
 
@@ -184,6 +184,9 @@ def rows_of(
     missing = [split for split in SPLITS if split not in indices]
     for split in missing:
         names.check(split, place, set(indices) if alone else tables)
+    if alone and (undivided := wholes()) is not None and ("train" not in indices or len(indices) == 1):
+        undivided += [place] * ("train" in indices)
+        indices, missing = {**dict.fromkeys(SPLITS, parts["train"].kept), **indices}, []
     if not missing:
         names.refuse_shares(f"{place}, which has all splits")
     elif names.fold and "test" not in missing:
@@ -333,7 +336,7 @@ def _tagged(part: _Part[Any], place: str) -> dict[str, NDArray[np.int64]]:
     tags = np.array([tag or "train" for tag in part.tags])[part.kept]
     indices = {split: part.kept[tags == split] for split in SPLITS}
     indices = {split: inside for split, inside in indices.items() if len(inside)}
-    if "train" not in indices:
+    if "train" not in indices and wholes() is None:
         raise ArgumentError(f"{place}: expected rows of train, got none")
     return indices
 

@@ -25,7 +25,7 @@ from saccade.tasks.predictor import Predictor
 from saccade.tasks.request import NoOptions
 from saccade.tasks.stream import Placed, texts
 from saccade.tasks.text.tokenizer import Tokenizer
-from saccade.tasks.views import AsTraining, Few
+from saccade.tasks.views import AsTraining, Few, at_their_place
 from saccade.train.task import (
     Answer,
     Baseline,
@@ -166,11 +166,11 @@ class Task:
 
     def rows(self, model: str, given: Mapping[str, Any], objects: Any) -> Lazy[Any]:
         """Return the data for `suit`, by these options and defaults."""
-        return self._opened(options_class(self, model, checked=False)(**given), objects)
+        return self.lazy_data(options_class(self, model, checked=False)(**given), objects)
 
     def prepare(self, options: Any, objects: Any = None) -> "Job":
         """Open the data and fit the codec."""
-        data = self._opened(options, objects).get()
+        data = self.lazy_data(options, objects).get()
         guessed = {f"{name}_column": column for name, column in getattr(data, "guessed", {}).items()}
         options = replace(options, **guessed)
         codec, notes = self.codec.fit(data, options)
@@ -182,7 +182,7 @@ class Task:
 
     def trial(self, options: Any, objects: Any = None) -> "Job":
         """Return a job with a codec of a few training examples, to time its steps."""
-        data = Few(self._opened(options, objects).get())
+        data = Few(self.lazy_data(options, objects).get())
         try:
             return Job(self, self.codec.fit(data, options)[0], Lazy(lambda: data))
         except ArgumentError:  # the few may be unusual
@@ -190,13 +190,15 @@ class Task:
 
     def restore(self, options: Any, folder: Path, objects: Any = None) -> "Job":
         """Read the codec of a run. Its data are opened at their first use."""
-        return Job(self, self.codec.restore(folder, options), self._opened(options, objects))
+        data = self.lazy_data(options, objects)
+        return Job(self, self.codec.restore(folder, options), at_their_place(data, options, self.builtin))
 
     def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
         """Pickle the name alone, for other processes of a training."""
         return load_task, (self.name,)
 
-    def _opened(self, options: Any, objects: Any) -> Lazy[Any]:
+    def lazy_data(self, options: Any, objects: Any) -> Lazy[Any]:
+        """Return the data of a run, opened at their first use."""
         return opened(objects, partial(self._open, options))
 
     def _open(self, options: Any, objects: Any) -> Dataset[Any]:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from saccade._system.files import write_json
 from saccade.tasks.export import Signature
 from saccade.tasks.image.augment import check_shift, flipped_and_shifted
-from saccade.tasks.image.dataset import Dataset, check_scaled, pixels, statistics
+from saccade.tasks.image.dataset import Dataset, Scaled, check_scaled, pixels, statistics
 from saccade.tasks.image.dataset import Example as Labelled
 from saccade.tasks.image.images import Pixels, encode_png, image_of
 from saccade.tasks.labels.ranking import label_numbers
@@ -80,6 +80,15 @@ class LabelledImages:
             mean, std = (tuple(map(float, content[name])) for name in ("mean", "std"))
             longest = whole_number(content, "longest") if "longest" in content else 1
             return cls(labels_from(content), (channels, height, width), mean, std, longest, options)
+
+    def opening(self) -> dict[str, Any]:
+        """Return options to open other data: images of the size of the run."""
+        _, height, width = self.shape
+        return {"size": height} if height == width >= 8 else {}
+
+    def adapted(self, data: Dataset) -> Any:
+        """Return other data, with images scaled to the size of the run."""
+        return data if tuple(data.shape) == self.shape else Scaled(data, self.shape)
 
     def encode(self, examples: Sequence[Labelled], split: str) -> list[Sample]:
         """Convert labels to numbers, or raise an `ArgumentError` for an unknown one."""

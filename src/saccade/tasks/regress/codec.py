@@ -20,6 +20,7 @@ from saccade.tasks.export import Signature
 from saccade.tasks.regress.data import BUILTIN
 from saccade.tasks.regress.data.cells import exact
 from saccade.tasks.regress.data.encoding import Encoding
+from saccade.tasks.regress.data.other import known_columns
 from saccade.tasks.regress.data.rows import Example as Row
 from saccade.tasks.regress.data.rows import Numbers
 from saccade.tasks.regress.inputs import Question, read_cells, read_numbers
@@ -180,6 +181,16 @@ class Columns:
     def sizes(self) -> Sizes:
         """Sizes of a model."""
         return Sizes(len(self.features), len(self.targets), len(self.points))
+
+    def opening(self) -> dict[str, Any]:
+        """Return options to open other data: all columns, and the targets of the run."""
+        several = any(name[-1:].isdecimal() or "," in name for name in self.targets)  # perhaps of one cell
+        target = self.options.target or (None if several else ",".join(self.targets))
+        return {"target": target, "features": self.options.features if self.options.sets else None}
+
+    def adapted(self, data: Numbers) -> Numbers:
+        """Return other data with the columns of the run, by its codes."""
+        return known_columns(data, self.features, self.targets, self.encoding)
 
     def encode(self, examples: Sequence[Row], split: str) -> list[Sample]:
         """Return samples without indices among known points."""

@@ -17,7 +17,7 @@ from saccade.data import Examples, Row, Rows
 from saccade.data.columns import CellError, is_empty
 from saccade.data.dataset import Dataset, counted, inventory
 from saccade.data.naming import first_rows
-from saccade.data.splits import SPLIT
+from saccade.data.splits import SPLIT, wholes
 from saccade.data.table import Table
 from saccade.data.tables import INDEX
 from saccade.errors import ArgumentError, SaccadeError
@@ -129,10 +129,11 @@ class NumberTable(Examples[Example]):
         super().__init__(rows, self._example)
         self.columns, self.features, self.targets, self._note, self._named = columns, columns, targets, note, named
         self._written = written or {}
-        self.encoding = self._encoding() if columns else None
+        to_measure = wholes() is not None  # by the codes of a run
+        self.encoding = self._encoding() if columns and not to_measure else None
         if self.encoding is not None:
             self.features = self.encoding.features
-        single = len(columns) == 1 and self.encoding is None
+        single = len(columns) == 1 and self.encoding is None and not to_measure
         column = [row["numbers"][0] for row in rows.splits["train"]] if single else []
         quantiles = np.quantile(column, np.linspace(0, 1, _RANGES + 1)).tolist() if column else ()
         self.edges = sorted(set(quantiles))
