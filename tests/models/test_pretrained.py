@@ -91,7 +91,7 @@ def test_other_weights_have_other_features():
 
 
 def test_a_store_is_bounded():
-    features = Features(most=20)
+    features = Features(limit=20)
     for number in range(9):
         features.put((0, number), torch.full((10,), float(number)))
     assert [number for number in range(9) if features.get((0, number)) is not None] == [7, 8]

@@ -97,7 +97,7 @@ class Encoder:
         mean, deviation = (torch.tensor(part, device=images.device)[:, None, None] for part in self.built[1:])
         outputs: list[Any] = []
 
-        def take(_module: nn.Module, _given: Any, output: Any) -> None:
+        def take(_module: nn.Module, _inputs: Any, output: Any) -> None:
             outputs.append(output)
             if not torch.compiler.is_compiling():  # an export follows the calls of modules to their ends
                 raise _Reached
@@ -129,7 +129,7 @@ def build_encoder(encoder: str | None, layer: str | None = None) -> Encoder:
     """
     library, colon, name = (encoder or "none").partition(":")
     if not colon or library not in BUILDERS or not name:
-        expected = " or ".join(f"{known}:NAME" for known in BUILDERS)
+        expected = " or ".join(f"{builder}:NAME" for builder in BUILDERS)
         raise ArgumentError(f"--encoder: expected {expected}, got {encoder or 'none'}")
     built = BUILDERS[library](name)
     modules = dict(built.module.named_modules())
@@ -203,9 +203,9 @@ def _imported(library: str, module: str) -> Any:
         raise SaccadeError(f"{library} is there and does not fit this torch {got}") from error
 
 
-def _check_name(library: str, name: str, known: list[str]) -> None:
-    if name not in known and name.partition(".")[0] not in known:  # a name of timm may have its data behind a dot
-        near = difflib.get_close_matches(name, known, 1)
+def _check_name(library: str, name: str, names: list[str]) -> None:
+    if name not in names and name.partition(".")[0] not in names:  # a name of timm may have its data behind a dot
+        near = difflib.get_close_matches(name, names, 1)
         hint = f"; did you mean {library}:{near[0]}?" if near else ""
         raise ArgumentError(f"--encoder: expected a model of {library}, got {name}{hint}")
 
@@ -249,16 +249,16 @@ def _load(module: nn.Module, state: Mapping[str, Tensor], path: Path, encoder: s
 
     Weights of its classifier may be missing, or have other shapes.
     """
-    own = module.state_dict()
-    fitting = {name: part for name, part in state.items() if name in own and own[name].shape == part.shape}
+    expected = module.state_dict()
+    fitting = {name: part for name, part in state.items() if name in expected and expected[name].shape == part.shape}
     counted = ("num_batches_tracked",)  # only training reads it, and old files lack it
-    wrong = [name for name in own if name not in fitting and not _is_head(name) and not name.endswith(counted)]
-    unknown = [name for name in state if name not in own and not _is_head(name)]
+    wrong = [name for name in expected if name not in fitting and not _is_head(name) and not name.endswith(counted)]
+    unknown = [name for name in state if name not in expected and not _is_head(name)]
     if wrong or unknown:
         got = f"{unknown[0]} is none of it ({len(unknown)} of {len(state)} are not)" if unknown else ""
         if wrong:
             fault = "of another shape" if wrong[0] in state else "missing"
-            got = f"{wrong[0]} is {fault} ({len(wrong)} of {len(own)} are)"
+            got = f"{wrong[0]} is {fault} ({len(wrong)} of {len(expected)} are)"
         raise ArgumentError(f"{path}: expected weights of {encoder}, got others: {got}")
     module.load_state_dict(fitting, strict=False)
 
@@ -291,6 +291,6 @@ def _side(tokens: int) -> int:
     return side if side * side == tokens else 0
 
 
-def _line(error: Exception, most: int = 100) -> str:
+def _line(error: Exception, limit: int = 100) -> str:
     """The message of an error in one short line."""
-    return " ".join(str(error).split())[:most] or type(error).__name__
+    return " ".join(str(error).split())[:limit] or type(error).__name__

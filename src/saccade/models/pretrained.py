@@ -27,7 +27,9 @@ RECIPES: dict[str, dict[str, Any]] = {
     "shapes": {"max_steps": 200, "schedule": "cosine", "warmup_steps": 20, "schedule_steps": 200, "threads": 1},
     "files": {
         "shift": 0,
-        "learning_rate": 3e-3,
+        "dropout": 0.5,
+        "label_smoothing": 0.0,
+        "learning_rate": 1e-3,
         "schedule": "cosine",
         "warmup_steps": 200,
         "schedule_steps": 4000,
@@ -49,16 +51,22 @@ class Options:
     """
 
     encoder: str | None = None
-    """Network with pretrained weights: torchvision:NAME or timm:NAME, such as torchvision:resnet18."""
+    """Network with pretrained weights, such as torchvision:resnet18 or timm:resnet50."""
 
     weights: str | None = field(default=None, metadata={"path": True})
-    """File with the weights of --encoder: .safetensors, or a .pth of tensors alone. The run keeps a copy."""
+    """Weights of --encoder: a .safetensors file, or a .pth of tensors alone.
+
+    The run keeps a copy."""
 
     layer: str | None = None
-    """Module of the encoder whose output is the features. Default: the usual last one, layer4 of a ResNet."""
+    """Last module of the encoder, before pooling.
+
+    Default: the usual last one, layer4 of a ResNet."""
 
     resolution: int = 224
-    """Height and width in pixels to which the encoder's images are scaled. It is the largest default of --size."""
+    """Pixels of height and width of the images of the encoder.
+
+    It is the largest default of --size."""
 
     dropout: float = 0.0
     """Dropout of the features."""
@@ -75,18 +83,18 @@ class Features:
     A copy is the same store: networks of equal weights have equal features.
 
     Args:
-        most: largest count of numbers.
+        limit: largest count of numbers.
 
     Example:
-        >>> features = Features(most=5)
+        >>> features = Features(limit=5)
         >>> features.put((1, 2), torch.zeros(3)), features.put((1, 3), torch.ones(3))
         (None, None)
         >>> features.get((1, 2)) is None, features.get((1, 3))
         (True, tensor([1., 1., 1.]))
     """
 
-    def __init__(self, most: int = 1 << 26) -> None:
-        self.most, self._kept = most, OrderedDict[tuple[int, int], Tensor]()
+    def __init__(self, limit: int = 1 << 26) -> None:
+        self.limit, self._kept = limit, OrderedDict[tuple[int, int], Tensor]()
 
     def get(self, key: tuple[int, int]) -> Tensor | None:
         """Return the features of a key, or None."""
@@ -95,7 +103,7 @@ class Features:
     def put(self, key: tuple[int, int], features: Tensor) -> None:
         """Keep features. The oldest ones go if there are too many."""
         self._kept[key] = features
-        if len(self._kept) * len(features) > self.most:
+        if len(self._kept) * len(features) > self.limit:
             self._kept.popitem(last=False)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -192,7 +200,10 @@ class Pretrained(nn.Module):
         return logits
 
     def _remembered(self, images: Tensor) -> Tensor:
-        """Features from the store, those of new images one by one: their digits do not depend on the batch."""
+        """Return features from the store, and compute new ones.
+
+        New images are computed one by one, so their digits do not depend on the batch.
+        """
         rows, mark = list[Tensor](), self._mark_of_weights()
         for image in images.detach():
             key = mark, hash(image.cpu().numpy().tobytes())  # of 64 bits, and faster than a digest
