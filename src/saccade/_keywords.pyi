@@ -176,7 +176,7 @@ class Transcribe(Options, total=False):
     frequency_width: int
 
 class ClassifyImage(Options, total=False):
-    model: Literal["cnn", "cnn-attention"] | str
+    model: Literal["cnn", "cnn-attention", "pretrained"] | str
     train_split: str | None
     validation_split: str | None
     test_split: str | None
@@ -200,6 +200,10 @@ class ClassifyImage(Options, total=False):
     heads: int
     attention_gain: float
     attention_stage: int
+    encoder: str | None
+    weights: str | None
+    layer: str | None
+    resolution: int
 
 class Glimpse(Options, total=False):
     model: Literal["ram", "ram-grid", "tiles", "soft-tiles", "dram", "random", "whole"] | str
