@@ -1,6 +1,7 @@
 """Runs are measured on all of other data, and on the splits of their own."""
 
 import shutil
+from datetime import date
 
 import numpy as np
 import pytest
@@ -157,6 +158,18 @@ def test_numbers_are_read_by_the_columns_and_codes_of_the_run(tmp_path):
     cell = write(tmp_path / "cell.csv", "x,city,y", "old,Bonn,2")
     with pytest.raises(ArgumentError, match='row 2 of .*cell.csv, column "x": expected a number'):
         runs.load(tmp_path / "run", data=cell).evaluate()
+
+
+def test_numbers_and_dates_are_read_as_those_of_the_run(tmp_path):
+    rows = [f"{n},5;{n % 28 + 1:02d}.01.2021;{2 * n},25" for n in range(40)]
+    data = write(tmp_path / "data.csv", "x;day;y", *rows)
+    runs.train("regress", data=data, run=tmp_path / "run", **{**SMALL, "model": "mlp", "hidden_dim": 4})
+    other = write(tmp_path / "other.csv", "x;day;y", "1,5;05.01.2021;2,25", "1.200;06.01.2021;9,5")
+    found = runs.load(tmp_path / "run", data=other)
+    rows = [found.task.data.example("test", index) for index in range(2)]
+    assert [row.answers for row in rows] == [(2.25,), (9.5,)]
+    days = (date(2021, 1, 5) - date(1970, 1, 1)).days
+    assert [row.numbers for row in rows] == [(1.5, days), (1200.0, days + 1)]
 
 
 def test_images_have_the_size_of_the_run(tmp_path):

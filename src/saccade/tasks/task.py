@@ -17,7 +17,7 @@ from saccade.data.dataset import Dataset, Lazy, opened, take
 from saccade.data.naming import data_options, input_columns, reading
 from saccade.errors import ArgumentError
 from saccade.tasks import load_task
-from saccade.tasks.batches import Sampler, by_length, moved
+from saccade.tasks.batches import Sampler, batch_size, by_length, moved, sampler_of
 from saccade.tasks.codec import Codec
 from saccade.tasks.ensembles import check_alike, shortest_texts
 from saccade.tasks.export import Signature
@@ -59,18 +59,6 @@ class Hard(NamedTuple):
 
 def _usual(task: "Task", model: str, given: Mapping[str, Any], objects: Any) -> Suited:
     return Suited(task.recipe(model, given["data"]), data=objects)
-
-
-def _sampled(job: "Job") -> Sampler[Any]:
-    encode, size, settings = partial(job.samples, "train"), job.data.size("train"), job.settings
-    if hasattr(settings, "batch_tokens"):
-        return Sampler(encode, size, settings.batch_tokens, settings.seed)
-    return Sampler(encode, size, settings.batch_size, settings.seed, count=len)
-
-
-def _batch(settings: Any, longest: int) -> int:
-    """Size of a training batch, padding included."""
-    return settings.batch_tokens if hasattr(settings, "batch_tokens") else settings.batch_size * longest  # type: ignore[no-any-return]
 
 
 def _in_blocks(job: "Job", model: nn.Module, split: str, indices: Sequence[int], request: Any) -> Evaluation:
@@ -139,7 +127,7 @@ class Task:
     columns: tuple[Column, ...] = field(default=(), repr=False)
     file_column: str | None = None
     suit: Callable[["Task", str, Mapping[str, Any], Any], Suited] = field(default=_usual, repr=False)
-    sampler: Callable[["Job"], Sampler[Any]] = field(default=_sampled, repr=False)
+    sampler: Callable[["Job"], Sampler[Any]] = field(default=sampler_of, repr=False)
     evaluate: Callable[["Job", nn.Module, str, Sequence[int], Any], Evaluation] = field(default=_in_blocks, repr=False)
     lines: Callable[[Any, Any], Iterator[str]] | None = field(default=None, repr=False)
     joined: Callable[["Job", nn.Module, Sequence["Trained"]], Any] = field(default=_joined, repr=False)
@@ -323,7 +311,7 @@ class Job:
             with suppress(ArgumentError):
                 samples = sampler.encode(indices[first : first + at_once])
                 sizes = [sample.size for sample in samples]
-                for group in by_length(sizes, _batch(self.settings, max(sizes))):
+                for group in by_length(sizes, batch_size(self.settings, max(sizes))):
                     batch = self.codec.collate([samples[index] for index in group]).to(device)
                     losses.append(self.loss(model, batch))
         count = sum(loss.count for loss in losses)

@@ -9,6 +9,7 @@ from saccade.data.columns import CellError
 from saccade.data.dataset import inventory
 from saccade.errors import ArgumentError
 from saccade.tasks.regress.data.cells import flat
+from saccade.tasks.regress.data.columns import column_cells
 from saccade.tasks.regress.data.encoding import Encoding
 from saccade.tasks.regress.data.rows import Example, Numbers, NumberTable
 
@@ -70,8 +71,10 @@ class KnownColumns:
             ArgumentError: for a cell of another kind than those of training.
         """
         row = self.data.rows.row(split, index)
-        cells = tuple(row["numbers"][place] for place in self.places)
+        named = {name: row["numbers"][place] for name, place in zip(self.names, self.places, strict=True)}
+        written = {} if self.encoding is None else self.encoding.written
         try:
+            cells = tuple(cell for _, cell in column_cells(self.names, named, written=written))
             if self.encoding is not None:
                 return Example(self.encoding.encode(cells), row["answers"], "", cells)
             return Example(tuple(map(self._number, self.names, cells)), row["answers"], "")

@@ -206,19 +206,23 @@ class Reader:
     def prepare(self, table: Table) -> None:
         """Choose the columns by the first training rows: their names, and how their numbers are written.
 
+        Features of other data are read as those of the run (`known_columns`).
+
         Raises:
             ArgumentError: if the numbers or dates of a column have two meanings.
             ChoiceError: if the table lacks a column of an option, or has no texts for the mark of decimals.
         """
-        rows = list(first_rows(table, _SAMPLE))
+        rows, to_measure = list(first_rows(table, _SAMPLE)), wholes() is not None
         cells = dict[str, list[Any]]()
         if rows and all(isinstance(row, Mapping) for row in rows):
             self._choose(tuple(map(str, rows[0])))
             used = {*self.inputs, *self.outputs}
             cells = {str(name): [row.get(name) for row in rows] for name in rows[0] if str(name) in used}
-            self._leave_out({name: cells[name] for name in self.inputs})
-        texts = {name: _texts(column) for name, column in cells.items() if name in (*self.inputs, *self.outputs)}
-        if self.choice.decimal and not any(texts.values()):
+            if not to_measure:
+                self._leave_out({name: cells[name] for name in self.inputs})
+        named = self.outputs if to_measure else (*self.inputs, *self.outputs)
+        texts = {name: _texts(column) for name, column in cells.items() if name in named}
+        if self.choice.decimal and not to_measure and not any(texts.values()):
             got = f"got {self.choice.decimal}; leave it out"
             raise ChoiceError(f"--decimal: expected none for {self.where}, whose numbers are no texts, {got}")
         if not self.choice.sets:
@@ -248,6 +252,9 @@ class Reader:
             inputs = column_numbers(names, cells, _WAY_OUT, sets=True)
         else:
             inputs = column_cells(names, cells, _WAY_OUT, self.written)
+            if wholes() is not None:
+                texts = {name: cell for name, cell in cells.items() if isinstance(cell, str)}
+                inputs = [(name, texts.get(name, cell)) for name, cell in inputs]
         outputs = column_numbers(self.outputs, as_usual(cells, self.outputs, self.written), _WAY_OUT)
         if not inputs or not outputs:
             what = "a set of one number or more" if self.choice.sets else "features and targets"
