@@ -14,7 +14,7 @@ from saccade.data.columns import FILL, Column, is_empty
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.train.task import Unreadable
 
-__all__ = ["Placed", "stream", "texts"]
+__all__ = ["Placed", "place", "stream", "texts"]
 
 A = TypeVar("A")
 
@@ -40,6 +40,23 @@ class Placed(str):
         line = super().__new__(cls, text)
         line.number, line.error = number, error
         return line
+
+
+def place(line: str, number: int) -> int:
+    """Return the number of a line for messages: that of its row in a table, or `number`.
+
+    Raises:
+        SaccadeError: if the row is no input.
+
+    Example:
+        >>> place("a fine film", 7), place(Placed("a fine film", 2), 7)
+        (7, 2)
+    """
+    if not isinstance(line, Placed):
+        return number
+    if line.error is not None:
+        raise line.error
+    return line.number
 
 
 def texts(inputs: Any, columns: Sequence[Sequence[str]] = ()) -> Iterator[str]:

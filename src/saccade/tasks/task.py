@@ -23,7 +23,7 @@ from saccade.tasks.ensembles import check_alike, shortest_texts
 from saccade.tasks.export import Signature
 from saccade.tasks.predictor import Predictor
 from saccade.tasks.request import NoOptions
-from saccade.tasks.stream import Placed, texts
+from saccade.tasks.stream import place, texts
 from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.tasks.views import AsTraining, Few, at_their_place
 from saccade.train.task import (
@@ -143,11 +143,7 @@ class Task:
         return recipe(self, model, data)
 
     def suited(self, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
-        """Return the recipe for data of the user.
-
-        Raises:
-            ArgumentError: if there is a share to hold out, but data have all splits.
-        """
+        """Return the recipe for data of the user, or reject a share to hold out of data with all splits."""
         if given.get("held_out") == 0:  # runs without the option have 0, so data reject other shares alone
             self.rows(model, {**given, "held_out": 0.25}, objects).get()
         return self.suit(self, model, given, objects)
@@ -350,16 +346,8 @@ class Job:
         return texts(inputs, [column.names for column in self.columns])
 
     def read(self, line: str, number: int) -> Any:
-        """Return line `number` of the inputs for `answer`. A row of a table has its own number.
-
-        Raises:
-            SaccadeError: if it is no input.
-        """
-        if isinstance(line, Placed):
-            if line.error is not None:
-                raise line.error
-            number = line.number
-        return self.codec.read(line, number)
+        """Return line `number` of the inputs for `answer`. A row of a table has its own number."""
+        return self.codec.read(line, place(line, number))
 
     def encode(self, lines: Iterable[str], device: torch.device) -> tuple[Any, ...]:
         """Return lines as one batch: the arguments of the model.
