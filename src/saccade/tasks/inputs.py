@@ -77,6 +77,11 @@ def _of_path(task: Job, path: Path) -> Iterable[Any]:
 def _named(task: Job, path: Path, rows: Iterable[Any]) -> list[Any]:
     """Return rows, with a note of the columns that are not read."""
     listed = list(rows)
+    if not listed:
+        say(f"{path}: nothing to answer, it has no rows")
+    if task.columns and (wrong := next((row for row in listed if not isinstance(row, Mapping | str | list)), None)):
+        expected = f"expected rows with a column {task.columns[0].names[0]}"
+        raise ArgumentError(f"{path}: {expected}, got {type(wrong).__name__}")
     if task.columns and listed and isinstance(listed[0], Mapping):
         read = find_columns(task.columns, list(listed[0]), str(path))
         if None in read:
