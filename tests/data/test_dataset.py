@@ -1,11 +1,21 @@
 import os
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.data.dataset import Lazy, check_index, check_split, inventory, no_such_data, take, training_sample
+from saccade.data.dataset import (
+    Lazy,
+    check_index,
+    check_split,
+    data_path,
+    inventory,
+    no_such_data,
+    take,
+    training_sample,
+)
 from saccade.errors import ArgumentError
 from saccade.tasks.answer.data import open_corpus as questions
 from saccade.tasks.caption.data import open_corpus as captions
