@@ -381,9 +381,8 @@ class Run:
         typed: bool = False,
     ) -> Iterator[Path]:
         """Draw lines as they come, with `json` their numbers too, and give the paths."""
-        if output:
-            check_folder("--output", output)  # before there is an answer, which takes a while
         folder = Path(output) if output else self.folder / "pictures"
+        check_folder("--output", folder)  # before there is an answer, which takes a while
         for answer in self.answers(lines, request, "pictures", 1, typed=typed):
             yield from answer.draw(folder, json=json)
 

@@ -59,8 +59,22 @@ def test_one_example_is_enough(run, tmp_path):
     loaded = runs.load(run, data=one)
     assert [loaded.evaluate(split).examples for split in ("test", "validation")] == [1, 1]
     strange = write(tmp_path / "strange.csv", "text,label", "a fine film,neutral")
-    with pytest.raises(ArgumentError, match="the label 'neutral' of the test split is none of the run's"):
+    with pytest.raises(ArgumentError, match=r"expected labels of the run \(negative, positive\), got 'neutral'"):
         runs.load(run, data=strange).evaluate()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("text,label\n", "header.csv: expected rows, got none"),
+        ("", "header.csv: expected a table with text and label, got an empty file"),
+        ("text\na film\n", "row 1 of .*header.csv: expected a header that names text and label, got 'text'"),
+    ],
+)
+def test_data_without_examples_are_refused(run, tmp_path, content, words):
+    (tmp_path / "header.csv").write_text(content)
+    with pytest.raises(ArgumentError, match=words):
+        runs.load(run, data=tmp_path / "header.csv").evaluate()
 
 
 def test_data_with_splits_keep_them(run, tmp_path, capsys):

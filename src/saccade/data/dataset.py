@@ -191,6 +191,10 @@ def data_path(data: str) -> Path:
     saccade.errors.ArgumentError: --data: expected a file or a folder, got a pipe or device at /dev/null; ...
     """
     path = Path(data)
+    if path.is_symlink() and not path.exists():
+        raise ArgumentError(f"--data: expected a file or a folder, got a link that leads nowhere: {data}; name another")
+    if data == "-":
+        raise ArgumentError("--data: expected a file or a folder, got -; copy standard input into a file and name it")
     if path.exists() and not (path.is_file() or path.is_dir()):
         way_out = "copy what it gives into a file and name it"
         raise ArgumentError(f"--data: expected a file or a folder, got a pipe or device at {data}; {way_out}")

@@ -314,7 +314,7 @@ def _read(
 
     rows = list(values_of(table, tagged))
     if not rows:
-        raise ArgumentError(f"{place}: expected rows of {split}, got none")
+        raise ArgumentError(f"{place}: expected rows{f' of {split}' if wholes() is None else ''}, got none")
     out = np.array([blank is not None and split in blank.splits and blank.test(row) for row in rows])
     kept, note = np.flatnonzero(~out), ""
     if blank is not None and out.any():

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade import __version__
-from saccade._system.files import write
+from saccade._system.files import check_writable, write
 from saccade._threads import own_filters
 from saccade.errors import ArgumentError, SaccadeError, pip_install
 from saccade.export import decompositions
@@ -60,6 +60,7 @@ def check_path(path: Path) -> None:
         raise ArgumentError(f"{path}: expected a new file, got one that is there already; give another name")
     if not path.parent.is_dir():
         raise ArgumentError(f"{path}: expected an existing folder, got {path.parent}; make it first")
+    check_writable(str(path), path.parent)
 
 
 def export(signature: Signature, path: Path) -> None:

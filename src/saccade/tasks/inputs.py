@@ -84,6 +84,9 @@ def _rows(task: Job, path: Path, table: Table) -> list[Any]:
     rows = list(values_of(table, lambda row: row))
     if not rows:
         raise ArgumentError(f"{path}: expected rows{' below the header' * bool(table.head)}, got none")
+    if task.columns and (wrong := next((row for row in rows if not isinstance(row, Mapping | str | list)), None)):
+        expected = f"expected rows with a column {task.columns[0].names[0]}"
+        raise ArgumentError(f"{path}: {expected}, got {type(wrong).__name__}")
     if table.note:
         say(table.note)
     names = list(rows[0]) if isinstance(rows[0], Mapping) else []

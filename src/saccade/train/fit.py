@@ -24,7 +24,7 @@ from saccade._system.environment import (
     keep_freed_memory,
     versions,
 )
-from saccade._system.files import write_json
+from saccade._system.files import check_folder, check_writable, write_json
 from saccade._system.notes import say
 from saccade.errors import ArgumentError
 from saccade.train.averaging import candidates, choose, needed
@@ -139,6 +139,7 @@ def _lead(
             if ranks.external:
                 ranks.share(None)
             return Outcome(run, results["steps"], results, fresh=False)
+        check_writable("--run", run.folder)
         training.model = training.model or _new_model(training.task, training.options)
         return _train(training, accepted)
 
@@ -198,6 +199,7 @@ def _new_model(task: Task, options: Options) -> nn.Module:
 def _make(request: _Request, folder: Path, device: torch.device) -> Training:
     """Make the folder of a run, by its recipe or a smaller one that fits its minutes."""
     Run.check_place(folder)  # before the data, which take their time
+    check_folder("--run", folder)
     kind, options = request.kind, request.options
     is_planned = request.given is not None and options.max_minutes is not None and options.max_steps is None
     chosen = _Chosen(options, request.suited)

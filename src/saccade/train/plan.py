@@ -139,7 +139,7 @@ def sentence(plan: Plan) -> str:
     """Return a plan as a line.
 
     >>> seconds = {"before": 9.0, "step": 0.5, "validation": 4.0, "final": 20.0, "all": 2261.0}
-    >>> sentence(Plan(12, 1200, 4400, False, seconds, {}))
+    >>> sentence(Plan(12, 1234, 4400, False, seconds, {}))
     "about 1,200 of the recipe's 4,400 steps fit into 12 minutes, validations (0:04) and last evaluation (0:20) counted"
     """
     within = f"fit into {_of_minutes(plan.minutes)}"
@@ -147,8 +147,9 @@ def sentence(plan: Plan) -> str:
     if plan.whole and "max_steps" in plan.options:
         return f"all of {recipe_steps} steps {within}: the run ends with them, after about {clock(seconds['all'])}"
     measured = f"validations ({clock(seconds['validation'])}) and last evaluation ({clock(seconds['final'])})"
-    steps = f"{plan.steps:,} steps (the recipe has {plan.recipe_steps:,})"
-    part = f"{plan.steps:,} of {recipe_steps} steps"
+    count = f"{int(float(f'{plan.steps:.2g}')):,}"  # an estimate
+    steps = f"{count} steps (the recipe has {plan.recipe_steps:,})"
+    part = f"{count} of {recipe_steps} steps"
     return f"about {steps if plan.whole else part} {within}, {measured} counted"
 
 
