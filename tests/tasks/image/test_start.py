@@ -45,7 +45,8 @@ def photos(tmp_path, monkeypatch):
 def command(**more):
     values = {
         "data": "photos", "model": "pretrained", "encoder": "own:tiny", "weights": "tiny.safetensors",
-        "resolution": 16, "threads": 1, "device": "cpu", "run": "run", "max_steps": 30, "warmup_steps": 3, "learning_rate": 0.05, "dropout": 0.0,
+        "resolution": 16, "threads": 1, "device": "cpu", "run": "run", "max_steps": 30, "warmup_steps": 3,
+        "learning_rate": 0.05, "dropout": 0.0,
     } | more  # fmt: skip
     return ["train", "classify-image", *(f"--{name.replace('_', '-')}={value}" for name, value in values.items())]
 
