@@ -26,6 +26,7 @@ __all__ = ["RECIPES", "Features", "Options", "Pretrained"]
 RECIPES: dict[str, dict[str, Any]] = {
     "shapes": {"max_steps": 200, "schedule": "cosine", "warmup_steps": 20, "schedule_steps": 200, "threads": 1},
     "files": {
+        "flip": False,
         "shift": 0,
         "dropout": 0.5,
         "label_smoothing": 0.0,

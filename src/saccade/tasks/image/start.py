@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,7 +25,8 @@ from saccade.train.progress import waiting
 __all__ = ["PretrainedStart"]
 
 _FILE = "encoder.safetensors"
-_SHARE = 0.5  # of the minutes: features of more images are computed in the steps that need them
+_SHARE = 0.75  # of the minutes: features of more images are computed in the steps that need them
+_TIMED = 4  # images
 
 
 @dataclass(frozen=True)
@@ -92,11 +94,12 @@ class PretrainedStart:
         model.to(device).eval()
         images = _images(data, mirrored=options.flip)
         with torch.inference_mode():
-            model(next(images).to(device))
-            began = time.perf_counter()
             model(next(images).to(device))  # much is slow the first time
+            began = time.perf_counter()
+            for image in islice(images, _TIMED):
+                model(image.to(device))
             count = sum(filter(None, sizes.values())) + options.flip * (sizes["train"] or 0)
-            seconds = (time.perf_counter() - began) * count
+            seconds = (time.perf_counter() - began) / _TIMED * count
             if seconds <= _SHARE * 60 * options.max_minutes:
                 with waiting(f"features of {count:,} images", seconds):
                     for image in images:
