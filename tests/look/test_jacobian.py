@@ -24,6 +24,7 @@ def test_it_is_the_norm_of_what_torch_computes_entry_by_entry(seed, features, ou
         wanted = torch.func.jacrev(lambda x, mix=mix: model(x) if mix is None else model(x) @ mix.T)(inputs)
         found = sequential_jacobian(model, inputs, mix, block=block)
         torch.testing.assert_close(found, wanted.square().sum((1, 3)).sqrt())
+        torch.testing.assert_close(sequential_jacobian(model, inputs, mix, block=block, signed=True), wanted)
 
 
 def test_it_is_what_differences_of_outputs_say():

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from saccade import AuxRequest, attend, masks, nn, normalizers, reads, scores
-from saccade.errors import ArgumentError, ArgumentTypeError
+from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.nn.attention import SCORES
 from tiers import every
 
@@ -78,6 +78,22 @@ def test_a_module_as_score_is_registered():
     module = nn.Attention(6, score=Own())
     module(torch.randn(2, 5, 6)).square().sum().backward()
     assert module.score.thing.inner.weight.grad.abs().sum() > 0
+
+
+def test_values_may_have_a_projection():
+    module = nn.Attention(6, 4, 3, hidden_dim=8, value_hidden_dim=5, score="dot", output_dim=2).double()
+    query, key, value = (torch.randn(2, *shape, dtype=torch.float64) for shape in ((5, 6), (7, 4), (7, 3)))
+    projected = value @ module.value_projection.weight.T
+    expected = attend(module.query_projection(query), module.key_projection(key), projected, score=scores.Dot())
+    expected = module.output_projection(expected)
+    torch.testing.assert_close(module(query, key, value), expected)
+    torch.testing.assert_close(module(query, key, lambda index: value[index]), expected)
+    memory = module.append(module.remember(key[:, :4], value[:, :4], capacity=7), key[:, 4:], value[:, 4:])
+    torch.testing.assert_close(module(query, memory=memory), expected)
+    module(query, key, value).square().sum().backward()
+    assert module.value_projection.weight.grad.any() and module.value_projection.bias is None
+    with pytest.raises(ShapeError, match="value: expected .*3.* got .*4"):
+        module(query, key)
 
 
 def test_dropout_only_in_training():

@@ -266,6 +266,8 @@ SMALL, LINKED = nn.ExternalMemory(5, 3), nn.ExternalMemory(5, 3, addressing="lin
         (lambda: nn.ExternalMemory(5, 3, max_shift=-1), ArgumentError, "max_shift"),
         (lambda: nn.ExternalMemory(5, 3, addressing="ring"), ArgumentError, "addressing: expected one of shift, links"),
         (lambda: nn.ExternalMemory(5, 3, addressing="links", num_writes=2), ArgumentError, "num_writes: expected 1"),
+        (lambda: nn.ExternalMemory(5, 3, addressing="links", num_writes=0), ArgumentError, "num_writes: expected 1"),
+        (lambda: nn.ExternalMemory(5, 3, num_writes=-1), ArgumentError, "num_writes: expected .*0"),
         (lambda: SMALL.start(2, 0), ArgumentError, "num_cells"),
         (lambda: SMALL(torch.zeros(2, 4), SMALL.start(2, 4)), ShapeError, "controller"),
         (lambda: SMALL(torch.zeros(2, 5), SMALL.start(3, 4)), ShapeError, "state"),
@@ -294,6 +296,24 @@ def test_by_content_alone_a_head_finds_its_key():
     torch.testing.assert_close(after.read_weights, addressing.content(key, beta, after.memory))
     elsewhere = state._replace(read_weights=state.read_weights.flip(-1), write_weights=state.write_weights.flip(-1))
     torch.testing.assert_close(memory(controller, elsewhere).read_weights, after.read_weights)
+
+
+def test_a_memory_without_writers_is_only_read():
+    memory = nn.ExternalMemory(5, 3, num_reads=2, num_writes=0).double()
+    writer = nn.ExternalMemory(5, 3, num_reads=2, num_writes=1).double()
+    readers = memory.heads.out_features
+    with torch.no_grad():  # a writer that changes nothing: it adds and erases nothing
+        writer.heads.weight[:readers], writer.heads.bias[:readers] = memory.heads.weight, memory.heads.bias
+        writer.heads.weight[readers:], writer.heads.bias[readers:] = 0.0, 0.0
+        writer.heads.bias[-6:-3] = -60.0
+    contents, inputs = torch.randn(2, 7, 3, dtype=torch.float64), torch.randn(4, 2, 5, dtype=torch.float64)
+    states = [part.start(2, 7)._replace(memory=contents) for part in (memory, writer)]
+    for controller in inputs:
+        states = [part(controller, state) for part, state in zip((memory, writer), states, strict=True)]
+        assert torch.equal(states[0].memory, contents) and states[0].write_weights.shape == (2, 0, 7)
+        torch.testing.assert_close(states[0].read_weights, states[1].read_weights)
+        torch.testing.assert_close(states[0].read, states[1].read)
+    assert len(memory.strengths) == 2
 
 
 def test_by_location_alone_a_head_sees_no_contents():

@@ -30,7 +30,7 @@ def dot(left, right):
     return sum(a * b for a, b in zip(left, right, strict=True))
 
 
-def by_definition(lstm, xs):
+def by_definition(lstm, xs, activation=math.tanh):
     """Outputs and output gates of one sequence, number by number."""
     (input_weight, hidden_weight, *biases), size = [part.tolist() for part in lstm.lstm.all_weights[0]], 5
     hidden, cell, outputs, gates = [0.0] * size, [0.0] * size, [], []
@@ -41,7 +41,7 @@ def by_definition(lstm, xs):
         let_in, kept, new, out = (sums[n * size : (n + 1) * size] for n in range(4))
         share = [[1 / (1 + math.exp(-one)) for one in part] for part in (let_in, kept, out)]
         cell = [share[1][d] * cell[d] + share[0][d] * math.tanh(new[d]) for d in range(size)]
-        hidden = [share[2][d] * math.tanh(cell[d]) for d in range(size)]
+        hidden = [share[2][d] * activation(cell[d]) for d in range(size)]
         outputs.append(hidden)
         gates.append(share[2])
     return torch.tensor(outputs, dtype=torch.float64), torch.tensor(gates, dtype=torch.float64)
@@ -55,6 +55,25 @@ def test_gates_are_those_of_the_definition(bias):
     torch.testing.assert_close(outputs[0], expected)
     torch.testing.assert_close(aux.weights[0], gates)
     torch.testing.assert_close(aux.weights[:, -1] * state.cell.tanh(), state.hidden)
+
+
+@pytest.mark.parametrize(("activation", "number"), [("identity", float), (torch.relu, lambda c: max(c, 0.0))])
+def test_a_state_passes_another_activation(activation, number):
+    lstm, inputs = made(activation=activation), drawn(batch=1)
+    (outputs, state), aux = lstm(inputs, aux=GATES)
+    expected, gates = by_definition(lstm, inputs[0].tolist(), number)
+    torch.testing.assert_close(outputs[0], expected)
+    torch.testing.assert_close(aux.weights[0], gates)
+    assert lstm(inputs[:, :0])[0].shape == (1, 0, 5) and torch.equal(state.hidden, outputs[:, -1])
+
+
+def test_steps_with_the_activation_of_torch_are_torchs():
+    steps, whole, inputs, lengths = made(activation=torch.tanh), made(), drawn(3), torch.tensor([6, 2, 0])
+    inputs[1, 2:] = math.nan
+    torch.testing.assert_close(steps(inputs, lengths=lengths), whole(inputs, lengths=lengths))
+    known = inputs.nan_to_num()
+    gradients = [torch.autograd.grad(lstm(known)[0].square().sum(), lstm.parameters()) for lstm in (steps, whole)]
+    torch.testing.assert_close(*gradients)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -158,6 +177,8 @@ def test_gradients_of_outputs_and_gates():
     [
         (lambda lstm: nn.GatedLSTM(0, 5), ArgumentError, "input_dim"),
         (lambda lstm: nn.GatedLSTM(3, 0), ArgumentError, "hidden_dim"),
+        (lambda lstm: made(activation="relu"), ArgumentError, "activation: expected 'tanh', 'identity' or a function"),
+        (lambda lstm: made(activation=torch.sum)(drawn()), ShapeError, r"activation: expected a result \(2, 5\)"),
         (lambda lstm: lstm.start(0), ArgumentError, "batch_size"),
         (lambda lstm: lstm(torch.zeros(2, 3).double()), ShapeError, r"inputs: expected \(batch, length, 3\)"),
         (lambda lstm: lstm(drawn(dtype=torch.float32)), ArgumentError, "inputs: expected dtype torch.float64"),

@@ -118,6 +118,17 @@ def test_a_self_attention_layer():
     agree_with_parameters(nn.MultiheadAttention(FEATURES, 1, bias=False).double(), plain, drawn(1, *X))
 
 
+def test_one_module_projects_keys_and_values_and_no_queries():
+    """The general score q W x has the keys' projection and the scale in W."""
+
+    def plain(q, x, **parameters):
+        weight, to_value = parameters["score.weight"], parameters["value_projection.weight"]
+        return layer_of_the_slide(q, x, math.sqrt(COMPARED) * weight.T, to_value.T)
+
+    module = nn.Attention(COMPARED, FEATURES, score="general", value_hidden_dim=3).double()
+    agree_with_parameters(module, plain, *inputs_of(((2, COMPARED), X)))
+
+
 def test_outputs_and_weights_permute_with_the_inputs():
     module, order, x = nn.MultiheadAttention(6, 2).double(), torch.randperm(INPUTS), drawn(1, INPUTS, 6)
     output, aux = module(x, aux=WEIGHTS)

@@ -86,6 +86,8 @@ def test_the_sequential_jacobian_has_the_norms_of_torchs():
     of_unit = look.sequential_jacobian(lambda copies: gru(copies)[0][..., unit : unit + 1], x)
     assert_rounded(of_unit, full[:, unit].norm(dim=-1))
     assert not whole.triu(1).any()
+    signed = look.sequential_jacobian(lambda copies: gru(copies)[0], x, signed=True)
+    assert_rounded(signed, full)
 
 
 def test_a_soft_agent_reads_the_expectation_over_tiles():

@@ -98,9 +98,12 @@ def test_equations(name):
 
 
 def test_a_memory_that_is_only_read_is_attention():
-    key, cells, beta = drawn(2, 1, FEATURES), drawn(2, *X), drawn(2, 1, 1).exp()
-    weights = addressing.content(key, beta, cells)
-    assert_rounded(weights @ cells, attend(key, cells, cells, score=scores.Cosine(beta)))
+    memory = nn.ExternalMemory(6, FEATURES, num_writes=0, by="content").double()
+    controller, cells = drawn(2, 6), drawn(2, *X)
+    state = memory(controller, memory.start(2, ELEMENTS)._replace(memory=cells))
+    key, beta = memory.heads(controller)[:, None, : FEATURES + 1].split((FEATURES, 1), -1)
+    assert torch.equal(state.memory, cells)
+    assert_rounded(state.read, attend(key, cells, cells, score=scores.Cosine(F.softplus(beta))))
 
 
 @pytest.mark.parametrize("values", [lambda x: x, lambda x: (x @ drawn(*VALUES)).tanh()], ids=["eq-3", "eq-5"])

@@ -15,40 +15,47 @@ _BLOCK = 64  # rows of the Jacobian in one pass backwards
 
 
 def sequential_jacobian(
-    model: Callable[[Tensor], Tensor], inputs: Tensor, weight: Tensor | None = None, *, block: int = _BLOCK
+    model: Callable[[Tensor], Tensor],
+    inputs: Tensor,
+    weight: Tensor | None = None,
+    *,
+    signed: bool = False,
+    block: int = _BLOCK,
 ) -> Tensor:
     r"""Return how much each output of a sequence model moves with each of its inputs.
 
     .. math:: J_{ts} = \lVert \partial y_t / \partial x_s \rVert_F, \qquad y_t = W f_t
 
-    with all entries of both. The model runs once, on `block` copies of the inputs, and each pass backwards gives as
-    many rows. So it may consist of kernels that know nothing of `torch.func`, if no copy depends on another. As
-    \(W = Q R\) with orthonormal Q, \(\lVert W A \rVert_F = \lVert R A \rVert_F\): an output of thousands of words costs
-    as much as its features. The model is called as it is: call `eval` before to turn dropout off. Its parameters get no
-    gradients.
+    with all entries of both, or the blocks \(\partial y_t / \partial x_s\) themselves. The model runs once, on `block`
+    copies of the inputs, and each pass backwards gives as many rows. So it may consist of kernels that know nothing of
+    `torch.func`, if no copy depends on another. As \(W = Q R\) with orthonormal Q, \(\lVert W A \rVert_F = \lVert R A
+    \rVert_F\): an output of thousands of words costs as much as its features. The model is called as it is: call `eval`
+    before to turn dropout off. Its parameters get no gradients.
 
     Args:
         model: from copies of the inputs `(block, S, ...)` to f, `(block, T, features)`.
         inputs: x `(S, ...)`, of a floating type.
         weight: W `(outputs, features)`; None for the identity.
+        signed: whether to return the blocks, with their signs, in place of their norms.
         block: rows at a time, which decides time and memory and nothing else.
 
     Returns:
-        `(T, S)`, at least 0, in float64.
+        `(T, S)`, at least 0, in float64. Signed: `(T, outputs, S, ...)`, a row \(J_k^t\) for each output k at step t.
 
     Raises:
         ArgumentError: inputs that are not floating-point numbers, or a block below 1.
         ShapeError: an output of another shape.
 
     Source:
-        Graves 2012, "Supervised Sequence Labelling with Recurrent Neural Networks", chapter 3: of its blocks, these are
-        the norms.
+        Graves 2012, "Supervised Sequence Labelling with Recurrent Neural Networks", chapter 3, which has the blocks.
 
     Example:
         >>> mix = torch.tensor([[2.0, 0.0, 0.0], [3.0, 0.0, 4.0]])
         >>> sequential_jacobian(lambda x: mix @ x, torch.zeros(3, 1))
         tensor([[2., 0., 0.],
                 [3., 0., 4.]], dtype=torch.float64)
+        >>> sequential_jacobian(lambda x: -mix @ x, torch.zeros(3, 1), signed=True)[1, 0, :, 0]
+        tensor([-3.,  0., -4.], dtype=torch.float64)
     """
     if not inputs.is_floating_point():
         raise ArgumentError(f"inputs: expected floating-point numbers, got {inputs.dtype}; embed them first")
@@ -59,19 +66,27 @@ def sequential_jacobian(
         output = model(leaf)
         if output.ndim != 3 or len(output) != block:
             raise ShapeError(f"model: expected an output ({block}, T, features), got {tuple(output.shape)}")
-        if weight is None:
+        if weight is None or signed:
             rows = torch.eye(output.shape[-1], dtype=output.dtype, device=output.device)
         else:
             rows = torch.linalg.qr(weight.detach().double(), "r").R.to(output)
         (_, length, _), count = output.shape, len(rows)
         squares = torch.zeros(length, len(inputs), dtype=torch.float64, device=output.device)
+        blocks = []
         for first in range(0, length * count, block):
             numbers = torch.arange(first, min(first + block, length * count), device=output.device)
             steps, upstream = numbers // count, torch.zeros_like(output)
             upstream[numbers - first, steps] = rows[numbers % count]
             [gradient] = torch.autograd.grad(output, leaf, upstream, retain_graph=True, materialize_grads=True)
-            squares.index_add_(0, steps, gradient[: len(numbers)].double().flatten(2).square().sum(-1))
-        return squares.sqrt()
+            gradient = gradient[: len(numbers)].double()
+            if signed:
+                blocks.append(gradient)
+            else:
+                squares.index_add_(0, steps, gradient.flatten(2).square().sum(-1))
+        if not signed:
+            return squares.sqrt()
+        jacobian = torch.cat(blocks).unflatten(0, (length, count))
+        return jacobian if weight is None else torch.einsum("of,tf...->to...", weight.detach().to(jacobian), jacobian)
 
 
 @contextmanager

@@ -23,13 +23,14 @@ SCORES = ("additive", "cosine", "dot", "gaussian", "general", "location", "scale
 
 
 class Attention(nn.Module):
-    """Attention with learned projections, attend(W_q query, W_k key, value).
+    """Attention with learned projections, attend(W_q query, W_k key, W_v value).
 
     Args:
         query_dim: features of query.
         key_dim: features of key; None means query_dim.
-        value_dim: features of value, a tensor or the result of a function. None means key_dim. Values have no
-            projection.
+        value_dim: features of value, a tensor or the result of a function. None means key_dim.
+        value_hidden_dim: features of projected values. None projects no values. W_v has no bias, which would be added
+            to the output unchanged if weights sum to 1.
         hidden_dim: features of projected queries and keys. None means query_dim for "additive", and no projection for
             other scores.
         score: "additive" (Bahdanau et al. 2015: W_q, W_k and v are learned), "dot", "scaled_dot", "cosine", "gaussian"
@@ -61,6 +62,7 @@ class Attention(nn.Module):
         value_dim: int | None = None,
         *,
         hidden_dim: int | None = None,
+        value_hidden_dim: int | None = None,
         score: str | scores.Score | scores.ScoreFunction = "additive",
         normalizer: normalizers.Normalizer | normalizers.NormalizerFunction | None = None,
         read: reads.Read | None = None,
@@ -74,7 +76,7 @@ class Attention(nn.Module):
         super().__init__()
         sizes(query_dim=query_dim)
         sizes(none=True, key_dim=key_dim, value_dim=value_dim, hidden_dim=hidden_dim)
-        sizes(none=True, output_dim=output_dim, max_length=max_length)
+        sizes(none=True, value_hidden_dim=value_hidden_dim, output_dim=output_dim, max_length=max_length)
         for reader in (read, eval_read):
             parts(score, normalizer, reader, dropout_p)
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
@@ -87,6 +89,9 @@ class Attention(nn.Module):
         self.key_projection = (
             nn.Linear(key_dim, hidden_dim, bias=score != "additive", **factory) if hidden_dim else nn.Identity()
         )
+        self.value_projection = nn.Identity()
+        if value_hidden_dim is not None:
+            self.value_projection = nn.Linear(self.value_dim, value_hidden_dim, bias=False, **factory)
         if isinstance(score, str):
             sides = (hidden_dim or query_dim, hidden_dim or key_dim)
             score = named_score(score, *sides, max_length=max_length, **factory)
@@ -94,7 +99,8 @@ class Attention(nn.Module):
         self.normalizer = Parameters(normalizers.Softmax() if normalizer is None else normalizer)
         self.read = Parameters(reads.Soft() if read is None else read)
         self.eval_read = None if eval_read is None else Parameters(eval_read)
-        self.output_projection = nn.Linear(self.value_dim, output_dim, **factory) if output_dim else nn.Identity()
+        read_dim = value_hidden_dim or self.value_dim
+        self.output_projection = nn.Linear(read_dim, output_dim, **factory) if output_dim else nn.Identity()
         self.dropout_p = dropout_p
 
     @reject_extra_kwargs
@@ -122,7 +128,7 @@ class Attention(nn.Module):
             read: instead of the module's read, for example a `reads.Sample` with uniforms of this call.
 
         Returns:
-            `(..., Lq, value_dim)`, or output_dim; with aux a pair of it and an `AuxOutput`.
+            `(..., Lq, value_dim)`, value_hidden_dim or output_dim; with aux a pair of it and an `AuxOutput`.
 
         Raises:
             ArgumentError: both a memory and a key or value.
@@ -186,12 +192,19 @@ class Attention(nn.Module):
         return memory.append(self.key_projection(key), value, mask)
 
     def _value(self, key: Tensor, value: Any) -> Any:
-        """The value, by default the key, after a check of both against the projections."""
+        """The projected value, by default of the key, after a check of both against the projections."""
         value = key if value is None else value
         features("key", key, self.key_dim, self.key_projection)
-        if isinstance(value, Tensor):  # attend rejects any other value
-            same_dtype("value", value, self.output_projection)
-        return value
+        unprojected = isinstance(self.value_projection, nn.Identity)
+        if isinstance(value, Tensor):
+            if unprojected:
+                same_dtype("value", value, self.output_projection)
+            else:
+                features("value", value, self.value_dim, self.value_projection)
+            return self.value_projection(value)
+        if unprojected or not callable(value):  # attend rejects what is no function
+            return value
+        return lambda index: self.value_projection(value(index))
 
 
 def only_memory(memory: Any, key: Tensor | None, value: Any) -> None:

@@ -62,7 +62,8 @@ class ExternalMemory(nn.Module):
         controller_dim: features of the controller's output, from which heads get their parameters.
         cell_dim: features of a cell.
         num_reads: heads that read.
-        num_writes: heads that write; with "links" one.
+        num_writes: heads that write; with "links" one. With 0 the memory is only read: put its contents into a state by
+            `state._replace(memory=contents)`. By content alone it is then attention by cosine.
         addressing: "shift" or "links".
         max_shift: the largest shift of a head in a step, in cells; with "shift".
         by: the addressing of heads with "shift": "both", "content" alone (g = 1, and s and γ do not change w), or
@@ -100,7 +101,8 @@ class ExternalMemory(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        sizes(controller_dim=controller_dim, cell_dim=cell_dim, num_reads=num_reads, num_writes=num_writes)
+        sizes(controller_dim=controller_dim, cell_dim=cell_dim, num_reads=num_reads)
+        whole("num_writes", num_writes, least=0)
         whole("max_shift", max_shift, least=0)
         one_of("addressing", addressing, get_args(Addressing))
         one_of("by", by, get_args(By))
@@ -211,7 +213,7 @@ class ExternalMemory(nn.Module):
             heads = Heads(self._by_shift, self.num_reads, self.num_writes, self.max_shift)
         held = [part for part in (state.memory, *state[2:]) if part is not None]
         with without_autocast(parameters):  # a state keeps its dtype from step to step
-            return MemoryState(*step(heads, parameters, *held))
+            return MemoryState(*(step(heads, parameters, *held) if self.num_writes else self._read(parameters, *held)))
 
     def _of_heads(self, parameters: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Parameters of readers and of writers, and the vectors erase and add."""
@@ -220,6 +222,10 @@ class ExternalMemory(nn.Module):
         reads, writes = reads.unflatten(-1, (self.num_reads, -1)), writes.unflatten(-1, (self.num_writes, -1))
         writes, erase, add = writes.split((self._writer - 2 * self.cell_dim, self.cell_dim, self.cell_dim), -1)
         return reads, writes, erase.sigmoid(), add.tanh()
+
+    def _read(self, parameters: Tensor, memory: Tensor, reading: Tensor, writing: Tensor) -> tuple[Tensor, ...]:
+        reading = self._moved(parameters.unflatten(-1, (self.num_reads, -1)), memory, reading)
+        return memory, reading @ memory, reading, writing
 
     def _by_shift(self, parameters: Tensor, memory: Tensor, reading: Tensor, writing: Tensor) -> tuple[Tensor, ...]:
         reads, writes, erase, add = self._of_heads(parameters)

@@ -1,6 +1,7 @@
 """`GatedLSTM`: torch's LSTM with its output gate as attention weights."""
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +14,8 @@ from saccade.nn._checks import padded, sizes
 from saccade.nn._parameters import new_zeros
 
 __all__ = ["GatedLSTM", "LSTMState"]
+
+_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "identity": lambda cell: cell}
 
 
 class LSTMState(NamedTuple):
@@ -32,24 +35,27 @@ class GatedLSTM(nn.Module):
 
     .. math::
         i, f, o &= \sigma(W_{ifo} x_t + U_{ifo} h_{t-1} + b_{ifo}), \qquad g = \tanh(W_g x_t + U_g h_{t-1} + b_g) \\
-        c_t &= f \odot c_{t-1} + i \odot g, \qquad h_t = o \odot \tanh(c_t)
+        c_t &= f \odot c_{t-1} + i \odot g, \qquad h_t = o \odot a(c_t)
 
-    The output is the state, with a weight between 0 and 1 on each entry. The weights follow from the input and the last
-    output. They are attention over the entries of a state, multiplied and not summed. `aux` requests the weights, and
-    `look.record` records them like those of any attention: a row for each step, a column for each entry. The
-    LSTM is torch's, `lstm`, and as fast. Gates are computed on request, for all steps at once.
+    with a = tanh. The output is the state, with a weight between 0 and 1 on each entry. The weights follow from the
+    input and the last output. They are attention over the entries of a state, multiplied and not summed. `aux` requests
+    the weights, and `look.record` records them like those of any attention: a row for each step, a column for each
+    entry. The LSTM is torch's, `lstm`, and as fast. Gates are computed on request, for all steps at once. Another a
+    than tanh takes the parameters of `lstm` and runs step by step, which is slower.
 
     Args:
         input_dim: features of x.
         hidden_dim: features of h and of c.
         bias: whether to learn b.
+        activation: a, "tanh", "identity" (Vinyals et al. 2015, equation 8), or a function of c with its shape.
         device, dtype: of the parameters.
 
     Raises:
-        ArgumentError: sizes below 1.
+        ArgumentError: sizes below 1, an unknown activation.
 
     Source:
         Hochreiter, Schmidhuber 1997, "Long short-term memory", with the forget gate of Gers, Schmidhuber, Cummins 2000.
+        Vinyals, Toshev, Bengio, Erhan 2015, "Show and Tell", equations 4 to 8, for the identity.
 
     >>> from saccade import AuxRequest
     >>> lstm = GatedLSTM(input_dim=4, hidden_dim=6)
@@ -65,12 +71,16 @@ class GatedLSTM(nn.Module):
         hidden_dim: int,
         *,
         bias: bool = True,
+        activation: Literal["tanh", "identity"] | Callable[[Tensor], Tensor] = "tanh",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         sizes(input_dim=input_dim, hidden_dim=hidden_dim)
-        self.input_dim, self.hidden_dim = input_dim, hidden_dim
+        if not callable(activation) and activation not in _ACTIVATIONS:
+            expected = "'tanh', 'identity' or a function"
+            raise ArgumentError(f"activation: expected {expected}, got {activation!r}")
+        self.input_dim, self.hidden_dim, self.activation = input_dim, hidden_dim, activation
         self.lstm = nn.LSTM(input_dim, hidden_dim, bias=bias, batch_first=True, device=device, dtype=dtype)
 
     def start(self, batch_size: int) -> LSTMState:
@@ -131,6 +141,8 @@ class GatedLSTM(nn.Module):
     def _run(self, inputs: Tensor, state: LSTMState, lengths: Tensor | None) -> tuple[Tensor, LSTMState]:
         if not inputs.shape[0] or not inputs.shape[1]:
             return inputs.new_zeros(*inputs.shape[:2], self.hidden_dim), state
+        if self.activation != "tanh":
+            return self._run_steps(inputs, state, lengths)
         before = state.hidden[None], state.cell[None]
         if lengths is None:
             outputs, (hidden, cell) = self.lstm(inputs, before)
@@ -143,16 +155,32 @@ class GatedLSTM(nn.Module):
         last = LSTMState(torch.where(some, hidden[0], state.hidden), torch.where(some, cell[0], state.cell))
         return outputs.masked_fill(~some[..., None], 0.0), last
 
+    def _run_steps(self, inputs: Tensor, state: LSTMState, lengths: Tensor | None) -> tuple[Tensor, LSTMState]:
+        """All steps with another activation than torch's LSTM has."""
+        activation = self.activation if callable(self.activation) else _ACTIVATIONS[self.activation]
+        of_input, of_hidden, *biases = self._weights("activation", "'tanh'")
+        steps = torch.arange(inputs.shape[1], device=inputs.device)[:, None, None]
+        there = steps >= 0 if lengths is None else steps < lengths[:, None].to(inputs.device)
+        outputs, (hidden, cell) = [], state
+        for projected, active in zip(F.linear(inputs, of_input, *biases[:1]).unbind(1), there, strict=True):
+            gates = projected + F.linear(hidden, of_hidden, *biases[1:])
+            write, keep, new, read = gates.chunk(4, -1)
+            next_cell = keep.sigmoid() * cell + write.sigmoid() * new.tanh()
+            visible = activation(next_cell)
+            if visible.shape != cell.shape:
+                raise ShapeError(f"activation: expected a result {tuple(cell.shape)}, got {tuple(visible.shape)}")
+            output = read.sigmoid() * visible
+            hidden, cell = torch.where(active, output, hidden), torch.where(active, next_cell, cell)
+            outputs.append(output.masked_fill(~active, 0.0))
+        return torch.stack(outputs, 1), LSTMState(hidden, cell)
+
     def _statistics(
         self, inputs: Tensor, outputs: Tensor, state: LSTMState, there: Tensor | None, aux: AuxRequest
     ) -> AuxOutput:
         """Statistics of gates, computed from inputs and the outputs one step before."""
-        lstm: Any = self.lstm  # or a user's module
-        if not isinstance(lstm, nn.LSTM):
-            expected = "None unless lstm is a torch.nn.LSTM, whose weights give the gates"
-            raise ArgumentError(f"aux: expected {expected}, got a {type(lstm).__name__}. Leave aux out.")
+        weights = self._weights("aux", "None")
         before = torch.cat((state.hidden[:, None], outputs[:, :-1]), 1)[:, : inputs.shape[1]]
-        of_input, of_hidden, *biases = (part[3 * self.hidden_dim :] for part in self.lstm.all_weights[0])
+        of_input, of_hidden, *biases = (part[3 * self.hidden_dim :] for part in weights)
         gates = torch.sigmoid(F.linear(inputs, of_input, *biases[:1]) + F.linear(before, of_hidden, *biases[1:]))
         if there is not None:
             gates = gates.masked_fill(~there[..., None], 0.0)
@@ -161,3 +189,11 @@ class GatedLSTM(nn.Module):
             top=top(*gates.topk(min(aux.top, self.hidden_dim), -1)) if aux.top else None,
             received=gates.sum(-2) if aux.received else None,
         )
+
+    def _weights(self, name: str, default: str) -> list[Tensor]:
+        """Parameters of torch's LSTM, for the argument `name`."""
+        lstm: Any = self.lstm  # or a user's module
+        if not isinstance(lstm, nn.LSTM):
+            expected = f"{default} unless lstm is a torch.nn.LSTM, whose weights give the gates"
+            raise ArgumentError(f"{name}: expected {expected}, got a {type(lstm).__name__}. Leave {name} out.")
+        return list(lstm.all_weights[0])
