@@ -89,7 +89,7 @@ class Attention(nn.Module):
         self.key_projection = (
             nn.Linear(key_dim, hidden_dim, bias=score != "additive", **factory) if hidden_dim else nn.Identity()
         )
-        self.value_projection = nn.Identity()
+        self.value_projection: nn.Module = nn.Identity()
         if value_hidden_dim is not None:
             self.value_projection = nn.Linear(self.value_dim, value_hidden_dim, bias=False, **factory)
         if isinstance(score, str):
@@ -192,7 +192,7 @@ class Attention(nn.Module):
         return memory.append(self.key_projection(key), value, mask)
 
     def _value(self, key: Tensor, value: Any) -> Any:
-        """The projected value, by default of the key, after a check of both against the projections."""
+        """The projected value, by default of the key. Both are checked."""
         value = key if value is None else value
         features("key", key, self.key_dim, self.key_projection)
         unprojected = isinstance(self.value_projection, nn.Identity)
