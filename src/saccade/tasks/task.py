@@ -327,7 +327,8 @@ class Job:
         worst = sorted(losses, reverse=True)[:count]
         examples = [self._named(split, index) for _, index in worst]
         answers = self.answer(model, [example.input for example in examples], request)
-        return [Hard(loss, *rest) for (loss, _), *rest in zip(worst, examples, answers, strict=True)]
+        rows = zip(worst, examples, answers, strict=True)
+        return [Hard(loss, example, answer) for (loss, _), example, answer in rows]
 
     def _named(self, split: str, index: int) -> Example:
         """Return an example with the name of its image before its text."""
