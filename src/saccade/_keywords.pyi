@@ -65,6 +65,7 @@ class Translate(Options, total=False):
     hidden_dim: int
     embedding_dim: int
     dropout: float
+    query: Literal["after", "before"]
     layers: int
     attention: Literal["global", "local-m", "local-p", "none"]
     score: Literal["general", "dot", "scaled_dot", "additive", "location", "cosine", "gaussian"]

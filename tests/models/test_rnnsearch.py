@@ -1,18 +1,21 @@
+import pytest
 import torch
 
 from models.translators import BATCH, LENGTHS, SOURCE, TARGET, annotations, decode
 from saccade import look
+from saccade.errors import ArgumentError
 from saccade.models.rnnsearch import Options, RNNSearch
 
 
-def make():
+def make(**options):
     torch.manual_seed(0)
-    return RNNSearch(13, 11, Options(hidden_dim=10, embedding_dim=6)).double().eval()
+    return RNNSearch(13, 11, Options(hidden_dim=10, embedding_dim=6, **options)).double().eval()
 
 
-def test_it_is_its_equations():
+@pytest.mark.parametrize("query", ["after", "before"])
+def test_it_is_its_equations(query):
     """One sentence and one word at a time."""
-    model, row = make(), 1
+    model, row = make(query=query), 1
     read = annotations(model.encoder, model.source_embedding(SOURCE[row, : LENGTHS[row]]))
     w, u = model.attention.query_projection, model.attention.key_projection
     v = next(p for n, p in model.attention.named_parameters() if "projection" not in n)
@@ -35,3 +38,18 @@ def test_it_attends_once_a_step_to_the_sentence_alone():
         outside = torch.arange(SOURCE.shape[1]) >= LENGTHS[:, None]
         assert bool((aux.weights[:, 0][outside] == 0).all())
         torch.testing.assert_close(aux.weights.sum(-1), torch.ones(3, 1).double())
+
+
+def test_the_query_of_the_paper_has_not_read_the_last_word():
+    """Bahdanau, Cho, Bengio 2015, equation 6: the first query is the initial state, whatever the word."""
+    other = TARGET.clone()
+    other[:, 0] = 3
+    for query, alike in (("before", True), ("after", False)):
+        model, weights = make(query=query), []
+        for target in (TARGET, other):
+            with look.record(model) as records:
+                model(BATCH, target)
+            weights.append(records[0][1].weights)
+        assert torch.equal(*weights) is alike
+    with pytest.raises(ArgumentError, match="--query: expected after or before, got behind"):
+        Options(query="behind")

@@ -36,11 +36,21 @@ def annotations(encoder, words):
 def decode(decoder, token, hidden, read):
     """One step of the decoder, as its equations say: logits and next state."""
     word = decoder.embedding(token)
+    if decoder.intermediate_proj is None:  # query="before"
+        context = read(hidden)
+        inputs = decoder.input_proj(word) + decoder.context_proj(context)
+        following = gru(inputs, decoder.hidden_proj(hidden), hidden)
+        return output(decoder, following, context, word), following
     middle = gru(decoder.input_proj(word), decoder.hidden_proj(hidden), hidden)
     context = read(middle)
     following = gru(decoder.context_proj(context), decoder.intermediate_proj(middle), middle)
-    t = torch.tanh(decoder.readout(torch.cat([following, context, word])))
-    return decoder.embedding.weight @ t + decoder.bias, following
+    return output(decoder, following, context, word), following
+
+
+def output(decoder, state, context, word):
+    """Logits of a token from the parts of a step."""
+    t = torch.tanh(decoder.readout(torch.cat([state, context, word])))
+    return decoder.embedding.weight @ t + decoder.bias
 
 
 def torch_layer(layer, norm, *, attends):

@@ -96,6 +96,7 @@ BYTENET = bytenet.Options(hidden_dim=5, sets=1, max_dilation=4, dropout=0.5)
 LAS = las.Options(hidden_dim=8, embedding_dim=6, layers=2, pyramid=1, location_filters=3, location_width=5, dropout=0.5)
 TRANSLATORS = {
     "rnnsearch": translator(RNNSearch, SEARCH),
+    "rnnsearch, before": translator(RNNSearch, replace(SEARCH, query="before")),
     "encoder-decoder": translator(EncoderDecoder, RECURRENT),
     "transformer": translator(Transformer, SMALL),
     "bytenet": translator(ByteNet, BYTENET),
@@ -151,7 +152,8 @@ SEQ2SEQ_CASES = [
     *TRANSLATOR_KINDS,
     "las",
     *slowly(["luong, local-m", "luong, none", "luong, without input feeding", "transformer, rotary"]),
-    *slowly(["transformer, alibi", "rnnsearch, reinforce", "luong, straight-through", "las, content"]),
+    *slowly(["transformer, alibi", "rnnsearch, before", "rnnsearch, reinforce"]),
+    *slowly(["luong, straight-through", "las, content"]),
 ]
 
 DROPS = {"dropout": 0.5, "word_dropout": 0.2}

@@ -6,7 +6,7 @@ computes a new context each time. A model without attention returns a fixed vect
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -165,7 +165,12 @@ class Decoder(nn.Module):
         s_i &= \operatorname{GRU}_2(c_i,\ s'_i) \\
         p(y_i) &= \operatorname{softmax}\big(E \tanh(W_t [s_i; c_i; E y_{i-1}]) + b\big)
 
-    The query \(s'_i\) depends on the last token, unlike the paper's query \(s_{i-1}\). The output matrix is the
+    The query \(s'_i\) depends on the last token. With `query="before"` the query is the paper's, and there is one cell:
+
+    .. math::
+        c_i = \operatorname{read}(s_{i-1}) \qquad s_i = \operatorname{GRU}(E y_{i-1} + C c_i,\ s_{i-1})
+
+    The output matrix is the
     embedding of the target (Press, Wolf 2017, https://arxiv.org/abs/1608.05859), so both sides train it. It has a
     third of the parameters of a small model.
 
@@ -174,6 +179,7 @@ class Decoder(nn.Module):
         context_dim: features of the context.
         hidden_dim: features of the state.
         dropout: of embeddings, and of the input and output of the readout.
+        query: the state that reads, "after" the last token or "before" it.
 
     Source:
         Bahdanau, Cho, Bengio 2015, appendix A.2 (https://arxiv.org/abs/1409.0473). Sennrich et al. 2017, "Nematus",
@@ -186,14 +192,21 @@ class Decoder(nn.Module):
         torch.Size([2, 5, 4])
     """
 
-    def __init__(self, embedding: nn.Embedding, context_dim: int, hidden_dim: int, dropout: float = 0.0) -> None:
+    def __init__(
+        self,
+        embedding: nn.Embedding,
+        context_dim: int,
+        hidden_dim: int,
+        dropout: float = 0.0,
+        query: Literal["after", "before"] = "after",
+    ) -> None:
         super().__init__()
         size, dim = embedding.weight.shape
         self.embedding = embedding
         self.input_proj = nn.Linear(dim, 3 * hidden_dim)
         self.hidden_proj = nn.Linear(hidden_dim, 3 * hidden_dim)
         self.context_proj = nn.Linear(context_dim, 3 * hidden_dim)
-        self.intermediate_proj = nn.Linear(hidden_dim, 3 * hidden_dim)
+        self.intermediate_proj = nn.Linear(hidden_dim, 3 * hidden_dim) if query == "after" else None
         self.readout = nn.Linear(hidden_dim + context_dim + dim, dim)
         self.bias = nn.Parameter(torch.zeros(size))
         self.dropout = LockedDropout(dropout)
@@ -240,7 +253,8 @@ class Decoder(nn.Module):
         return self._features(torch.stack(hiddens, 1), torch.stack(contexts, 1), embedded)
 
     def _cells(self) -> "_Cells":
-        return _Cells(gru_of(self.hidden_proj), linear_cell(self.context_proj), gru_of(self.intermediate_proj))
+        second = None if self.intermediate_proj is None else gru_of(self.intermediate_proj)
+        return _Cells(gru_of(self.hidden_proj), linear_cell(self.context_proj), second)
 
     def _features(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
         inputs = self.dropout(torch.cat([hidden, context, embedded], -1))
@@ -252,15 +266,18 @@ class Decoder(nn.Module):
 
 
 class _Cells(NamedTuple):
-    """Functions of a decoder's step: two GRU cells, and a projection of the context."""
+    """A decoder's step: a GRU cell, a projection of the context, a second cell or None."""
 
     first: Callable[[Tensor, Tensor], Tensor]
     context: Callable[[Tensor], Tensor]
-    second: Callable[[Tensor, Tensor], Tensor]
+    second: Callable[[Tensor, Tensor], Tensor] | None
 
 
 def _advance(word: Tensor, hidden: Tensor, read: Read, cells: _Cells) -> tuple[Tensor, Tensor]:
     """Return the next state and the context, given the projected token."""
+    if cells.second is None:
+        context = read(hidden)
+        return cells.first(word + cells.context(context), hidden), context
     hidden = cells.first(word, hidden)
     context = read(hidden)
     return cells.second(cells.context(context), hidden), context

@@ -5,12 +5,13 @@ https://arxiv.org/abs/1409.0473.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
 
 from saccade import masks
+from saccade.errors import ArgumentError
 from saccade.kernels.topk import Logits
 from saccade.memory import Memory
 from saccade.models import hard, recurrent
@@ -32,10 +33,16 @@ class Options(recurrent.Options, hard.TextOptions):
     'soft'
     """
 
+    query: Literal["after", "before"] = "after"
+    """Decoder state that reads the source: after the last token is read, or
+    before it (the paper, equation 6)."""
+
     def __post_init__(self) -> None:
         """Reject invalid options."""
         recurrent.Options.__post_init__(self)
         hard.TextOptions.__post_init__(self)
+        if self.query not in ("after", "before"):
+            raise ArgumentError(f"--query: expected after or before, got {self.query}")
 
 
 _DEFAULT = Options()
@@ -73,7 +80,8 @@ class RNNSearch(hard.Reader[Padded, State]):
         s_0 = \tanh\big(W_s \tfrac{1}{n} \textstyle\sum_j h_j\big) \\
         c_i &= \sum_j \operatorname{softmax}_j\big(v^\top \tanh(W s'_i + U h_j)\big)\, h_j
 
-    `saccade.models.recurrent.Decoder` computes the state \(s'_i\), and the output from \(c_i\). The keys \(U h_j\) are
+    `saccade.models.recurrent.Decoder` computes the state \(s'_i\), and the output from \(c_i\). With `query="before"`
+    the query is the paper's \(s_{i-1}\). The keys \(U h_j\) are
     computed once per sentence.
 
     Args:
@@ -106,7 +114,7 @@ class RNNSearch(hard.Reader[Padded, State]):
             hidden, hidden, hidden_dim=hidden, score="additive", **hard.attention_options(options)
         )
         self.reinforce = Reinforce(options, hidden) if options.read == "reinforce" else None
-        self.decoder = Decoder(target, hidden, hidden, options.dropout)
+        self.decoder = Decoder(target, hidden, hidden, options.dropout, options.query)
         self.dropout = LockedDropout(options.dropout)
         renamed(self, {"writer": "decoder"})
 
