@@ -9,7 +9,7 @@ from torch.utils._pytree import tree_leaves
 
 from saccade.kernels.threads import Kernel
 
-FUSED = {"scaled_dot_product_attention", "grouped_mm", "flex_attention"}
+FUSED = {"scaled_dot_product_attention", "_grouped_mm", "flex_attention"}
 DEFINED = {"_EntmaxWeightsBackward"}
 """Nodes of the reference's formulas: entmax is the end of a bisection, which torch cannot differentiate."""
 
