@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1] / "src" / "saccade"
 FILES = sorted(ROOT.rglob("*.py"))
 
 LAYERS = [
-    {"errors", "_threads", "_working_directory"},
+    {"errors", "_plainly", "_threads", "_working_directory"},
     {"_definitions"},
     {"scores", "masks", "biases", "reads", "auxiliary"},
     {"kernels"},
@@ -20,7 +20,6 @@ LAYERS = [
     {"backends"},
     {"_dispatch"},
     {"attention"},
-    {"export"},
     {"memory"},
     {"nn"},
     {"__init__"},  # the public names

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from calls import drawn
 from near import assert_near
-from saccade import AuxRequest, attend, normalizers, scores
+from saccade import AuxRequest, attend, normalizers, plainly, scores
 from saccade._definitions.structure import Extent
 from saccade.errors import ArgumentError, ArgumentTypeError
-from saccade.kernels.threads import Kernel, without_kernels
+from saccade.kernels.threads import Kernel
 
 SUMMING = {
     "Softmax": normalizers.Softmax(),
@@ -263,7 +263,7 @@ def test_a_call_is_the_kernel_and_the_formulas_numbers(normalizer, dtype, mask, 
 def test_what_no_kernel_takes_is_the_formula(normalizer, runs):
     scores, several = drawn(3, 5), torch.ones(2, 3, 5, dtype=torch.bool)
     expected = normalizer.formula(scores, None)
-    with without_kernels("to see what stands in for them"):
+    with plainly():
         assert torch.equal(normalizer(scores, None), expected)
     with torch.autocast("cpu"):
         assert torch.equal(normalizer(scores, None), expected)

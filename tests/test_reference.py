@@ -19,10 +19,7 @@ DIRECTIVES = [
 ]
 MODULES = [
     "saccade",
-    *(
-        f"saccade.{name}"
-        for name in ("scores", "normalizers", "masks", "biases", "reads", "errors", "export", "nn", "runs")
-    ),
+    *(f"saccade.{name}" for name in ("scores", "normalizers", "masks", "biases", "reads", "errors", "nn", "runs")),
     "saccade.nn.addressing",
     "saccade.look",
     *(f"saccade.models.{found.name}" for found in iter_modules(saccade.models.__path__)),

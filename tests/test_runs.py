@@ -175,6 +175,14 @@ def test_without_a_folder_it_is_the_shells(known, tmp_path, monkeypatch):
     assert runs.train("line", max_steps=1, device="cpu").folder == Path("runs/line-points-linear")
 
 
+def test_built_in_data_that_nobody_named_are_said_once(known, tmp_path, capsys):
+    runs.train("line", data=None, run=tmp_path / "run", max_steps=1, device="cpu")
+    assert "data: got none, so points is taken, which is built in\n" in capsys.readouterr().err
+    for more in ({"run": tmp_path / "run"}, {"run": tmp_path / "named", "data": "points"}):
+        runs.train("line", max_steps=1, device="cpu", **more)
+        assert "got none" not in capsys.readouterr().err
+
+
 def test_threads_are_those_of_the_caller_afterwards(known, tmp_path, monkeypatch):
     seen, original = [], Line.loss
     monkeypatch.setattr(Line, "loss", lambda self, *rest: seen.append(torch.get_num_threads()) or original(self, *rest))
@@ -329,8 +337,10 @@ def test_other_objects_are_refused_or_measured_with_a_note(tmp_path, capsys):
         translator(tmp_path / "a", [*PAIRS[:-1], ("satz 59", "another line")], max_steps=3)
     assert all(torch.equal(tensor, before[name]) for name, tensor in weights(tmp_path / "a").items())
     capsys.readouterr()
-    runs.load(tmp_path / "a", device="cpu", data=PAIRS[:50]).evaluate()
-    assert "the data are not those that" in capsys.readouterr().err
+    run = runs.load(tmp_path / "a", device="cpu", data=PAIRS[:50])
+    assert run.evaluate().examples == run.evaluate("validation").examples == 50
+    note = "no baselines: they learn from the data of training, which are not here\n"
+    assert capsys.readouterr().err == 2 * note
 
 
 @pytest.mark.parametrize(
@@ -404,7 +414,8 @@ def test_a_moved_run_finds_data_beside_it(elsewhere, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert runs.load("run", device="cpu").evaluate().metrics
     (tmp_path / "texts.tsv").unlink()
-    with pytest.raises(ArgumentError, match="--data: no data set texts.tsv"):
+    place = tmp_path / "gone" / "texts.tsv"
+    with pytest.raises(ArgumentError, match=f"--data: expected the data of this run at {place}, got nothing there"):
         runs.load("run", device="cpu").evaluate()
 
 

@@ -17,6 +17,7 @@ from typing import Any, Literal, get_args, get_origin
 from saccade.cli.catalogue import FILE, packed
 from saccade.cli.help import choices_of, positional
 from saccade.tasks import TASKS, load_task
+from saccade.tasks.other_data import reading_options
 from saccade.train.options import Options
 from saccade.train.task import Kind, options_class
 
@@ -51,6 +52,7 @@ def verbs(tasks: Sequence[Kind]) -> dict[str, dict[str, list[str]]]:
     for verb in VERBS:
         shared = import_module(f"saccade.cli.{verb}").Arguments
         parts = [shared, *(task.Options if verb == "data" else task.requests.get(verb, shared) for task in tasks)]
+        parts += [reading_options(task.Options) for task in tasks if verb == "eval"]
         options = {field.name: field for part in parts for field in fields(part) if not positional(field)}
         listed[verb] = {name: choices_of(field.type) for name, field in options.items()}
     return listed

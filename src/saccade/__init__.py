@@ -15,6 +15,7 @@ from saccade import _working_directory  # noqa: F401 checked before torch is imp
 
 if TYPE_CHECKING:
     from saccade import biases, errors, masks, nn, normalizers, reads, scores
+    from saccade._plainly import plainly
     from saccade.attention import attend, explain
     from saccade.auxiliary import AuxOutput, AuxRequest
     from saccade.memory import merge, remember
@@ -30,6 +31,7 @@ __all__ = [
     "merge",
     "nn",
     "normalizers",
+    "plainly",
     "reads",
     "remember",
     "scores",
@@ -44,6 +46,7 @@ _HOMES = {
     "attend": "attention",
     "explain": "attention",
     "merge": "memory",
+    "plainly": "_plainly",
     "remember": "memory",
 }
 

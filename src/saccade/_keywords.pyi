@@ -178,7 +178,7 @@ class Transcribe(Options, total=False):
     frequency_width: int
 
 class ClassifyImage(Options, total=False):
-    model: Literal["cnn", "cnn-attention"] | str
+    model: Literal["cnn", "cnn-attention", "pretrained"] | str
     train_split: str | None
     validation_split: str | None
     test_split: str | None
@@ -202,6 +202,10 @@ class ClassifyImage(Options, total=False):
     heads: int
     attention_gain: float
     attention_stage: int
+    encoder: str | None
+    weights: str | None
+    layer: str | None
+    resolution: int
 
 class Glimpse(Options, total=False):
     model: Literal["ram", "ram-grid", "tiles", "soft-tiles", "dram", "random", "whole"] | str
@@ -408,6 +412,7 @@ class Regress(Options, total=False):
     target: str | None
     features: str | None
     sets: bool
+    decimal: Literal[".", ","] | None
     batch_size: int
     loss: Literal["squared", "absolute"]
     start: Literal["none", "linear", "stacked"]

@@ -22,7 +22,7 @@ from torch import nn
 
 from saccade._definitions.argument_hints import choose
 from saccade._system.environment import choose_device
-from saccade._system.files import check_folder, write, write_json
+from saccade._system.files import check_folder
 from saccade._system.notes import say
 from saccade.data.objects import OBJECTS, kept
 from saccade.errors import ArgumentError
@@ -31,17 +31,16 @@ from saccade.tasks.ensembles import check_drawn
 from saccade.tasks.export import check_path, export, signature_of
 from saccade.tasks.inputs import Inputs, input_lines
 from saccade.tasks.looking import Pictures
-from saccade.tasks.request import changes, results_name
+from saccade.tasks.measuring import measured, save_results
+from saccade.tasks.other_data import measured_on, reading_options
 from saccade.tasks.stream import stream
 from saccade.tasks.task import Hard, Job
 from saccade.tasks.text.tokenizer import Tokenizer
-from saccade.train.card import confusion_matrix
 from saccade.train.fit import train as fit
 from saccade.train.folds import cross_validate, stored_folds
-from saccade.train.options import Options, check_named
+from saccade.train.options import Options, check_named, flag
 from saccade.train.randomness import undisturbed
 from saccade.train.recipes import data_of, resolve, suit, usual
-from saccade.train.results import baselines, measure, split_results
 from saccade.train.results import undisturbed as in_evaluation
 from saccade.train.run import Run as Folder
 from saccade.train.task import Answer, Evaluation, Example, Form, Kind, Suited, choose_model, options_class
@@ -70,8 +69,8 @@ def train(
     Args:
         task: its name, as `saccade list` has it.
         data: a built-in data set's name, the path of a folder or file, or Python objects. These are rows of (input,
-            answer), mappings, a data frame of pandas or polars, an Arrow table, or a mapping of "train", "validation"
-            and "test" to such rows, as a data set of `datasets` is. Default: the first built-in data set.
+            answer), mappings, a data frame of pandas or polars, an Arrow table, a pair (X, y) as scikit-learn has it,
+            or a mapping of "train", "validation" and "test" to such rows. Default: the first built-in one.
         model: its name. Default: the task's first one.
         run: the folder, made if necessary, and continued if it is there. Default: runs/TASK-DATA-MODEL.
         loggers: Lightning's (`lightning.pytorch.loggers`), which receive the numbers of metrics.jsonl.
@@ -90,6 +89,8 @@ def train(
     began, kind = time.perf_counter(), load_task(choose("task", task, TASKS))
     usual_model, usual_data = usual(kind, None if run is None else str(run))
     name, objects = (usual_data, None) if data is None else _source(kind, kept(data))
+    if data is None and not (run and (Path(run) / "config.json").exists()):
+        say(f"data: got none, so {usual_data} is taken, which is built in")
     if objects is not None and more.get("processes", 1) != 1:
         raise ArgumentError("processes: expected 1 where data are Python objects, got more; write them to files")
     named_options = {**({} if run is None else {"run": str(run)}), **more}
@@ -106,10 +107,8 @@ def train(
                 outcome = fit(kind, settings, suited.data, suited, named_options, loggers=loggers, began=began)
         finally:
             torch.set_num_threads(threads)  # those of the caller
-    if outcome.follows:
-        raise SystemExit(0)
-    if outcome.results is None:
-        raise KeyboardInterrupt
+    if outcome.follows or outcome.results is None:
+        raise SystemExit(0) if outcome.follows else KeyboardInterrupt
     return load(folder or outcome.run.folder, device=settings.device, data=objects)
 
 
@@ -118,37 +117,53 @@ def _source(kind: Kind, data: Any) -> tuple[str, Any]:
     return (data_of(kind, data), None) if isinstance(data, str | Path) else (OBJECTS, data)
 
 
-def load(folder: str | Path, *, device: str = "auto", ensemble: Sequence[str | Path] = (), data: Any = None) -> "Run":
+def load(
+    folder: str | Path, *, device: str = "auto", ensemble: Sequence[str | Path] = (), data: Any = None, **reading: Any
+) -> "Run":
     """Load a run with its trained model.
 
     Args:
         folder: of the run.
         device: where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one).
         ensemble: folders of further runs, whose probabilities are averaged with those of the first.
-        data: of `evaluate`, which alone reads data: Python objects that it was trained on, or a path of moved files.
+        data: of `evaluate`: Python objects that it was trained on, a path of moved files, or other data. Those without
+            splits of their own are measured as a whole.
+        reading: options that say how `data` are read: `encoding`, names of columns and splits.
 
     Raises:
         SaccadeError: if it is no run, or has nothing trained, or the runs cannot be one.
     """
-    first, folders = _loaded(folder, device, "RUN", data), {os.path.realpath(folder)}
+    first, folders = _loaded(folder, device, "RUN", data, reading), {os.path.realpath(folder)}
     for other in ensemble:
         if (path := os.path.realpath(other)) in folders:
             raise ArgumentError(f"--ensemble {other}: expected each run once, got it again")
         folders.add(path)
     if ensemble:
-        others = [_loaded(other, device, "--ensemble", None) for other in ensemble]
+        others = [_loaded(other, device, "--ensemble") for other in ensemble]
         task, model = first.task.join(first.model, others)
         first = replace(first, task=task, model=model.eval())
     return Run(first, tuple(map(str, ensemble)))
 
 
-def _loaded(folder: str | Path, device: str, option: str, data: Any) -> Trained:
+def _loaded(
+    folder: str | Path, device: str, option: str, data: Any = None, reading: Mapping[str, Any] | None = None
+) -> Trained:
     if not str(folder):
         raise ArgumentError(f"{option}: expected the folder of a run, got an empty name")
     run = Folder.open(Path(folder))
     kind = load_task(choose(f"{run.folder}: task", run.config["task"], TASKS))
-    objects, path = (None, str(data)) if isinstance(data, str | Path) else (data, None)
-    return load_trained(kind, run, choose_device(device), objects, path)
+    if data is None:
+        if reading:
+            raise ArgumentError(f"{flag(next(iter(reading)))}: expected with --data, got no data; leave it out")
+        return load_trained(kind, run, choose_device(device))
+    check_named(reading or {}, reading_options(kind.Options), f"reading data of {kind.name}")
+    name, objects = (str(data), None) if isinstance(data, str | Path) else (OBJECTS, kept(data))
+    given = {"data": name, **({} if objects is None else {"encoding": None}), **(reading or {})}
+    trained = load_trained(kind, run, choose_device(device), objects, given)
+    if not isinstance(trained.task, Job):
+        return trained
+    located = run.located(trained.options, kind.builtin)
+    return replace(trained, task=measured_on(trained.task, located, given, objects, run.config["data"]))
 
 
 def options(
@@ -316,7 +331,6 @@ class Run:
 
         Args:
             path: a new file, of ONNX (.onnx) or of `torch.export` (.pt2).
-
         """
         check_path(path := Path(path))
         if self.ensemble:
@@ -367,33 +381,19 @@ class Run:
         typed: bool = False,
     ) -> Iterator[Path]:
         """Draw lines as they come, with `json` their numbers too, and give the paths."""
-        if output:
-            check_folder("--output", output)  # before there is an answer, which takes a while
         folder = Path(output) if output else self.folder / "pictures"
+        check_folder("--output", folder)  # before there is an answer, which takes a while
         for answer in self.answers(lines, request, "pictures", 1, typed=typed):
             yield from answer.draw(folder, json=json)
 
     def measure(self, split: str, request: Any = None) -> Evaluation:
         """Measure the model on a split by a request, with a note if the data changed."""
-        old, new = self.trained.run.config["data"], self.task.data.fingerprint
-        if new != old:
-            say(f"the data are not those that {self.folder} was trained on: {new}, where those were {old}")
-        evaluation = measure(self.task, self.model, split, self.trained.options.seed, request=request)
-        return replace(evaluation, baselines=baselines(self.trained.run, self.task, split))
+        return measured(self.trained, split, request)
 
     def save_results(self, split: str, found: Evaluation, request: Any = None) -> Path:
         """Write results-SPLIT.json, and confusion-SPLIT.png of a classifier.
 
-        Their names have an unusual request, and the path of other data than those of training.
+        Their names have an unusual request, and the path of other data than those of training. Results of data of the
+        same name with other content stay.
         """
-        ensemble = {"ensemble": self.ensemble} if self.ensemble else {}
-        unusual = {**({} if request is None else changes(request)), **ensemble, **self.trained.other_data}
-        results = split_results(
-            self.trained.run, self.trained.options, self.model, found, split=split, examples=found.examples
-        )
-        path = self.folder / f"{results_name(split, unusual, self.folder)}.json"
-        write_json(path, {**results, "asked": unusual})
-        if found.confusion:
-            picture = path.with_name(f"confusion{path.stem.removeprefix('results')}.png")
-            write(picture, confusion_matrix(found.confusion))
-        return path
+        return save_results(self.trained, split, found, request, self.ensemble)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from saccade._system.environment import choose_device, hardware, versions
+from saccade._system.files import check_folder
 from saccade._system.notes import say
 from studies.frame import page
 from studies.frame.folder import Folder
@@ -107,6 +108,7 @@ def make(study: Study, options: Shared) -> Made:
     typed = command(f"saccade report {study.name}", options, study.options())
     work = study.measure(options)
     path = Path(options.output or default_folder(study.name, options, work.data))
+    check_folder("--output", path)
     decided = {**arguments(options), **work.decided}
     folder = Folder.open(path, study.name, decided, typed, resume=options.resume)
     with folder.locked():

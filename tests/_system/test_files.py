@@ -1,9 +1,19 @@
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
-from saccade._system.files import check_folder, left_over, read, read_json, unfinished, write, write_json
+from saccade._system.files import (
+    check_folder,
+    left_over,
+    read,
+    read_json,
+    told,
+    unfinished,
+    write,
+    write_json,
+)
 from saccade.errors import ArgumentError
 
 
@@ -96,3 +106,29 @@ def test_a_folder_may_be_there_or_not_yet_and_is_no_file(tmp_path):
     for name in ("file", "file/below", "link/file"):
         with pytest.raises(ArgumentError, match=r"--output: expected a folder, got a file: .*file; name another"):
             check_folder("--output", tmp_path / name)
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
+    check_folder("--output", tmp_path.parent)
+    for name in ("", "new", "new/below"):
+        with pytest.raises(ArgumentError) as error:
+            check_folder("--output", tmp_path / name)
+        expected = f"--output: expected a folder that can be written to, got {tmp_path}; name another"
+        assert str(error.value) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (errno.ENOENT, "expected a file or a folder, got nothing there; correct the name"),
+        (errno.EACCES, "expected permission to read or write it, got none; "),
+        (errno.EISDIR, "expected a file, got a folder; "),
+        (errno.EROFS, "expected a place that can be written to, got a read-only file system; "),
+        (errno.EDQUOT, "expected room on the disk, got none; make room, "),
+        (errno.EIO, os.strerror(errno.EIO)),
+    ],
+)
+def test_errors_of_the_system_have_a_reason_and_a_way_out(code, reason):
+    assert told(OSError(code, os.strerror(code), "a.txt")).startswith(f"a.txt: {reason}")
+    assert told(OSError(code, "expected another thing", "a.txt")) == "a.txt: expected another thing"

@@ -91,7 +91,7 @@ def test_an_earlier_file_is_compared_with_and_without_measuring(monkeypatch, cap
             ["a", "b", "--quick"],
             "--quick: expected no such option beside --compare with two files; leave one out",
         ),
-        (["a.json"], "a.json: No such file or directory"),
+        (["a.json"], "a.json: expected a file or a folder, got nothing there; correct the name"),
         ([""], "--compare: expected the name of a file, got an empty name"),
     ],
 )
@@ -253,7 +253,7 @@ def test_an_unwritable_file_keeps_no_other_from_being(monkeypatch, capsys):
     monkeypatch.setattr(bench, "write_new", full)
     assert main(["bench", "--seconds", "0.001", "--json", "found.json", "--page", "page.md", "--plot", "plot"]) == 2
     assert capsys.readouterr().err.endswith(
-        "found.json: No space left on device; make room, then give the command again\n"
+        "found.json: expected room on the disk, got none; make room, then give the command again\n"
     )
     assert Path("page.md").exists() and Path("plot.png").exists() and not Path("found.json").exists()
 

@@ -127,7 +127,9 @@ def test_config_of_a_run_of_another_model_is_one_error(write, capsys):
 
 def test_a_missing_file_is_one_error(capsys):
     assert main(["train", "translate", "--config", "nowhere.yaml"]) == 2
-    assert capsys.readouterr().err == "error: nowhere.yaml: No such file or directory\n"
+    assert capsys.readouterr().err == (
+        "error: nowhere.yaml: expected a file or a folder, got nothing there; correct the name\n"
+    )
 
 
 def test_config_of_a_run_trains_another_run_alike(tmp_path):

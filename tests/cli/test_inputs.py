@@ -240,3 +240,10 @@ def test_a_list_of_paths_keeps_bytes_that_are_no_utf_8(tmp_path, standard_input,
     standard_input(b"a\xff.png\n")
     assert given(VIEWER) == ["a\udcff.png"]
     assert capsys.readouterr().err == ""
+
+
+def test_an_empty_file_of_inputs_is_said_so(tmp_path, caplog):
+    (tmp_path / "empty.txt").touch()
+    with texts(None, str(tmp_path / "empty.txt")) as lines:
+        assert list(lines) == []
+    assert caplog.messages == [f"{tmp_path / 'empty.txt'}: nothing to answer, it is empty"]

@@ -100,15 +100,33 @@ def test_wrong_words_get_one_line_with_the_fix(arguments, words, capsys, tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_place_that_cannot_be_written_to_is_refused_before_the_work(tmp_path, capsys, monkeypatch):
+    def opening(*arguments):
+        raise AssertionError("opened")
+
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    monkeypatch.setattr("saccade.tasks.task.Task.lazy_data", opening)
+    monkeypatch.setattr("saccade.cli.export.load", opening)
+    expected = f"expected a folder that can be written to, got {tmp_path}; name another"
+    for words, option in (
+        (["train", "translate", "--data", "gone.tsv", "--run", str(tmp_path / "run")], "--run"),
+        (["train", "regress", "--run", str(tmp_path / "new" / "run")], "--run"),
+        (["data", "regress", "--output", str(tmp_path / "data")], "--output"),
+        (["export", "run", str(tmp_path / "a.onnx")], str(tmp_path / "a.onnx")),
+    ):
+        assert main(words) == 2
+        assert one_line(capsys).startswith(f"error: {option}: {expected}")
+
+
 def test_a_run_that_is_a_file_or_a_loop_of_links_is_said_so(tmp_path, capsys):
     (tmp_path / "file").write_text("mine")
     (tmp_path / "loop").symlink_to("loop")
     for arguments, words in (
         (["predict", "file", "x"], "file: expected the folder of a run, got a file"),
-        (["predict", "loop", "x"], "loop: Too many levels of symbolic links"),
-        (["predict", "file/a", "x"], "file/a: Not a directory"),
-        (["train", "translate", "--run", "file"], "file: it is there already and not a run; give another --run"),
-        (["train", "translate", "--run", "loop"], "loop: Too many levels of symbolic links"),
+        (["predict", "loop", "x"], "loop: expected a file or a folder, got links in a circle"),
+        (["predict", "file/a", "x"], "file/a: expected a file or a folder, got a name below a file; "),
+        (["train", "translate", "--run", "file"], "--run: expected a folder, got a file: "),
+        (["train", "translate", "--run", "loop"], "--run: expected a folder, got a link that leads nowhere: "),
     ):
         place = {"predict": 1, "train": 3}[arguments[0]]
         arguments[place] = str(tmp_path / arguments[place])

@@ -186,7 +186,8 @@ def test_inputs_are_found_before_a_model_is_loaded(line, ask, tmp_path, monkeypa
         code, _, err = ask(verb, line, POINT, "--input", missing)
         assert code == 2 and err == ["error: --input: expected INPUT or --input FILE, got both"]
         code, _, err = ask(verb, line, "--input", missing)
-        assert code == 2 and len(err) == 1 and f"{missing}: No such file or directory" in err[0]
+        expected = f"{missing}: expected a file or a folder, got nothing there; correct the name"
+        assert code == 2 and err == [f"error: {expected}"]
         assert ask(verb, line, "", "--input=") == (2, [], ["error: --input: expected INPUT or --input FILE, got both"])
 
 

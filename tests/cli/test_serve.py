@@ -23,8 +23,9 @@ def ask(url, **content):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("--port 65536", "--port: expected a number from 0 to 65535, got 65536"),
-        ("--batch 0", "--batch: expected a number from 1 to 100000, got 0"),
+        ("--port 65536", "error: --port: expected a number from 0 to 65535, got 65536; "),
+        ("--threads 0", "error: --threads: expected a number above 0, got 0; "),
+        ("--batch 0", "error: --batch: expected a number from 1 to 100000, got 0"),
         (
             "--host no.such.host.invalid",
             "--host, --port: expected an address and a free port, got no.such.host.invalid",

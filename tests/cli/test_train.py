@@ -111,7 +111,7 @@ def test_full_disk_is_one_line_with_way_out_and_run_goes_on(tmp_path, capsys, mo
         assert train(tmp_path / "a", "--max-steps", 20) == 2
     last = capsys.readouterr().err.splitlines()[-1]
     assert re.fullmatch(
-        r"error: .*/a/checkpoints/step-00000010.safetensors: No space left on device; "
+        r"error: .*/a/checkpoints/step-00000010.safetensors: expected room on the disk, got none; "
         "make room, then give the command again",
         last,
     )

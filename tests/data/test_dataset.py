@@ -1,11 +1,21 @@
 import os
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.data.dataset import Lazy, check_index, check_split, inventory, no_such_data, take, training_sample
+from saccade.data.dataset import (
+    Lazy,
+    check_index,
+    check_split,
+    data_path,
+    inventory,
+    no_such_data,
+    take,
+    training_sample,
+)
 from saccade.errors import ArgumentError
 from saccade.tasks.answer.data import open_corpus as questions
 from saccade.tasks.caption.data import open_corpus as captions
@@ -108,3 +118,14 @@ def test_a_pipe_is_one_error_for_every_kind_of_data(tmp_path):
     for open_data in opens:
         with pytest.raises(ArgumentError, match="--data: expected a file or a folder, got a pipe or device at .*pipe;"):
             open_data(str(tmp_path / "pipe"))
+
+
+def test_standard_input_and_links_that_lead_nowhere_are_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("loop").symlink_to("loop")
+    Path("gone").symlink_to("nowhere")
+    for name in ("loop", "gone"):
+        with pytest.raises(ArgumentError, match=f"--data: .*, got a link that leads nowhere: {name}; name another"):
+            data_path(name)
+    with pytest.raises(ArgumentError, match="got -; copy standard input into a file and name it"):
+        data_path("-")

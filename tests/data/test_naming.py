@@ -1,6 +1,7 @@
 """Columns by options or by a guess: what people call their columns, and what cannot be known."""
 
 import json
+from types import SimpleNamespace
 from weakref import WeakSet
 
 import numpy as np
@@ -208,6 +209,28 @@ def test_a_guess_keeps_no_decoded_media_in_memory():
     table = Table(Photos(), str)
     _, guessed, _ = name_columns([Column("caption", ("caption",), looks=are_texts)], {"": table}, SplitNames())
     assert guessed == {"caption": "words"} and len(most) >= 60 and max(most) <= 3
+
+
+def test_a_guess_decodes_no_media():
+    decoded = []
+
+    class Dataset:  # of `datasets`
+        def __init__(self, names=("photo", "words")):
+            kinds = {"photo": SimpleNamespace(decode_example=None), "words": SimpleNamespace(dtype="string")}
+            self.features = {name: kinds[name] for name in names}
+
+        def remove_columns(self, names):
+            return Dataset(tuple(name for name in self.features if name not in names))
+
+        def __iter__(self):
+            for n in range(60):
+                if "photo" in self.features:
+                    decoded.append(n)
+                yield {"photo": [n], "words": f"dog {n}"} if "photo" in self.features else {"words": f"dog {n}"}
+
+    table = Table(Dataset(), str)
+    _, guessed, _ = name_columns([Column("caption", ("caption",), looks=are_texts)], {"": table}, SplitNames())
+    assert guessed == {"caption": "words"} and decoded == [0]  # the first row shows the names
 
 
 @every(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kernels.memories import KINDS, drawn, largest, memory_of, shortest, steps_of, with_gradients
 from near import assert_near
-from saccade.kernels.threads import without_kernels
+from saccade import plainly
 
 sizes = st.tuples(st.integers(1, 9), st.integers(1, 3), st.integers(1, 3), st.integers(0, 3))
 batches, seeds = st.integers(1, 4), st.integers(0, 99)
@@ -136,7 +136,7 @@ def test_what_is_not_a_number_stays_in_its_example(kind):
 def test_what_kernels_do_not_serve_goes_by_the_formula(kind):
     module = memory_of(kind, 3, 1)
     inputs, (ours, formula) = drawn(module, 2, 4, 6, dtype=torch.float64), steps_of(module)
-    with without_kernels("to see"):
+    with plainly():
         assert all(torch.equal(*pair) for pair in zip(ours(*inputs), formula(*inputs), strict=True))
     halves = [part.detach().bfloat16() for part in inputs]
     pairs = zip(ours(*halves), formula(*halves), strict=True)

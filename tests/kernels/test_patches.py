@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from saccade import nn
+from saccade import nn, plainly
 from saccade.errors import ShapeError
 from saccade.kernels.patches import patches
-from saccade.kernels.threads import without_kernels
 
 
 def cut(images, owner, corner, size, scales):
@@ -44,7 +43,7 @@ def test_the_retina_takes_it_where_nothing_asks_for_a_gradient():
     images, places = torch.rand(4, 3, 30, 50), torch.rand(4, 2, 3, 2) * 4 - 2
     retina = nn.Retina(6, 3)
     found = retina(images, places)
-    with without_kernels("compared"):
+    with plainly():
         torch.testing.assert_close(found, retina(images, places), rtol=1e-6, atol=1e-6)
     apart = images.transpose(2, 3).contiguous().transpose(2, 3)
     torch.testing.assert_close(retina(apart, places), found, rtol=1e-6, atol=1e-6)

@@ -2,8 +2,9 @@
 
 import torch
 
+from launches import launched, own_nodes
 from near import assert_near, with_parameters
-from saccade.kernels import threads
+from saccade import plainly
 
 
 def parameters_that_learn(model, loss):
@@ -21,11 +22,10 @@ def the_same_state(model, other):
     assert list(found) == list(state) and all(torch.equal(found[name], held) for name, held in state.items())
 
 
-def the_same_with_and_without_kernels(monkeypatch, model, call, exactly):
-    """Assert that float32 computes the same with kernels, without them, and as float64 does.
+def the_same_plainly(model, call, exactly):
+    """Assert that float32 computes the same with kernels, by plain operations, and as float64 does.
 
     Args:
-        monkeypatch: of the test.
         model: in float32.
         call: from a model to its output and loss.
         exactly: `call` for float64.
@@ -34,9 +34,12 @@ def the_same_with_and_without_kernels(monkeypatch, model, call, exactly):
     def found(*parameters):
         made = with_parameters(model, parameters)
         output, loss = (exactly if parameters[0].dtype is torch.float64 else call)(made)
+        assert not plain or not own_nodes(output, loss)
         return [output, loss, *torch.autograd.grad(loss, list(made.parameters()))]
 
-    parameters = list(model.parameters())
+    parameters, plain = list(model.parameters()), False
     ours = found(*parameters)
-    monkeypatch.setitem(threads._state, "numba", "there is none here")
-    assert_near(ours, found, *parameters)
+    plain = True
+    with launched() as names, plainly():
+        assert_near(ours, found, *parameters)
+    assert not names

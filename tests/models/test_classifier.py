@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.functional import linear
 
-from models.laws import parameters_that_learn, the_same_state, the_same_with_and_without_kernels
+from models.laws import parameters_that_learn, the_same_plainly, the_same_state
 from models.variants import CLASSES, CLASSIFIER_CASES, CLASSIFIERS, TEXTS
 from saccade import look
 from saccade.errors import ArgumentError
@@ -131,13 +131,13 @@ def test_a_seed_repeats_what_training_draws(variant):
     assert torch.equal(found[0], found[1]) and not torch.equal(found[0], found[2])
 
 
-def test_float32_is_the_same_with_kernels_and_without(variant, monkeypatch):
+def test_float32_is_the_same_with_kernels_and_plainly(variant):
     model, _ = variant.in_float32()
 
     def call(model):
         return model(TEXTS), model(TEXTS).square().sum()
 
-    the_same_with_and_without_kernels(monkeypatch, model, call, call)
+    the_same_plainly(model, call, call)
 
 
 def test_weights_are_those_of_the_queries_over_words(model, variant):

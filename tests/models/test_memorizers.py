@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from models.laws import parameters_that_learn, the_same_state, the_same_with_and_without_kernels
+from models.laws import parameters_that_learn, the_same_plainly, the_same_state
 from near import assert_near, with_parameters
 from saccade import look
 from saccade.errors import ArgumentError
@@ -87,7 +87,7 @@ def test_every_parameter_learns_and_the_state_is_read_back(model, sizes, name):
     the_same_state(model, MODELS[name](sizes))
 
 
-def test_kernels_and_formulas_are_the_same(monkeypatch, model, sizes):
+def test_kernels_and_formulas_are_the_same(model, sizes):
     given = source(sizes, 7, 7)
 
     def call(made):
@@ -95,7 +95,7 @@ def test_kernels_and_formulas_are_the_same(monkeypatch, model, sizes):
         output = made(Padded(values, given.lengths))
         return output, output.square().sum()
 
-    the_same_with_and_without_kernels(monkeypatch, model, call, call)
+    the_same_plainly(model, call, call)
 
 
 @torch.no_grad()

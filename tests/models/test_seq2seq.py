@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy, linear
 
-from models.laws import parameters_that_learn, the_same_state, the_same_with_and_without_kernels
+from models.laws import parameters_that_learn, the_same_plainly, the_same_state
 from models.translators import BATCH, TARGET
 from models.variants import (
     SEQ2SEQ,
@@ -159,14 +159,14 @@ def test_a_copy_is_a_model_of_its_own(model, variant):
 
 
 @pytest.mark.parametrize("name", [*TRANSLATOR_KINDS, "las"])  # of soft reads: rounding may choose a position
-def test_float32_is_the_same_with_kernels_and_without(name, monkeypatch):
+def test_float32_is_the_same_with_kernels_and_plainly(name):
     variant = SEQ2SEQ[name]
     model, source = variant.in_float32(hidden_dim=24)
 
     def call(source):
         return lambda model: (model(source, TARGET), model(source, TARGET, WANTED, 0.1))
 
-    the_same_with_and_without_kernels(monkeypatch, model, call(source), call(variant.source))
+    the_same_plainly(model, call(source), call(variant.source))
 
 
 def test_the_cost_is_the_cross_entropy_of_the_logits(translator):

@@ -1,3 +1,4 @@
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,7 +21,9 @@ COLUMNS = (("text", "sentence"),)
 
 def task(inputs="lines", columns=COLUMNS, suffixes=()):
     named = [Column(names[0], names) for names in columns]
-    return SimpleNamespace(inputs=inputs, lines=lambda rows: texts(rows, columns), columns=named, suffixes=suffixes)
+    return SimpleNamespace(
+        inputs=inputs, lines=lambda rows: texts(rows, columns), columns=named, suffixes=suffixes, codec=None
+    )
 
 
 def lines(given, **more):
@@ -72,12 +75,59 @@ def test_columns_that_are_not_read_are_said_once(tmp_path, capsys):
     assert capsys.readouterr().err == f"{tmp_path}/a.csv: reading Sentence; other columns are not read: n\n"
 
 
+def numbers(names=()):
+    rows = partial(map, lambda row: row if isinstance(row, str) else ",".join(row.values()))
+    return SimpleNamespace(inputs="lines", lines=rows, columns=[], suffixes=(), codec=SimpleNamespace(names=names))
+
+
+def test_a_codec_names_the_columns_of_numbers(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text("id,x,y\n1,2,3\n")
+    assert list(input_lines(numbers(("x", "y")), tmp_path / "a.csv")) == ["1,2,3"]
+    assert capsys.readouterr().err == f"{tmp_path}/a.csv: reading x, y; other columns are not read: id\n"
+
+
+@every(
+    ("name", "text"),
+    [
+        ("a.csv", "text,n\n\na good film,1\n,\na bad film,2\n\n\n"),
+        ("a.tsv", "text\tn\n\na good film\t1\n\t\na bad film\t2\n\n\n"),
+        ("a.jsonl", '\n\n{"text": "a good film"}\n\n{"text": "a bad film"}\n\n'),
+    ],
+)
+def test_rows_have_the_numbers_of_their_file_and_blank_ones_are_noted(name, text, tmp_path, capsys):
+    (tmp_path / name).write_text(text)
+    read = lines(tmp_path / name)
+    assert read == TEXTS and [line.number for line in read] == [3, 5]
+    assert f"{name}: left out {2 if name != 'a.jsonl' else 1} blank row" in capsys.readouterr().err
+
+
+def test_a_row_that_is_no_input_is_an_error_of_its_own_line(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "a good film"}\n\n{"text": 3.5}\n')
+    good, bad = lines(tmp_path / "a.jsonl")
+    assert good.error is None and bad == ""
+    assert str(bad.error) == f"row 3 of {tmp_path}/a.jsonl: expected a text or a path in text, got float"
+
+
+@every(
+    ("text", "message"),
+    [
+        ("text,n\n", "{path}: expected rows below the header, got none"),
+        ("text,n\n\n,\n", "{path}: expected rows below the header, got none"),
+        ("text,n\n\na,1\nb,2,3\n", "row 4 of {path}: expected 2 columns, as the header says, got 3; put a text"),
+    ],
+)
+def test_tables_without_rows_and_with_more_cells_are_refused(text, message, tmp_path):
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(ArgumentError) as error:
+        lines(tmp_path / "a.csv")
+    assert str(error.value).startswith(message.format(path=tmp_path / "a.csv"))
+
+
 def test_lines_of_numbers_need_no_header(tmp_path):
     (tmp_path / "a.csv").write_text("1,2\n3,4\n")
     (tmp_path / "b.csv").write_text("x,y\n1,2\n")
-    numbers = SimpleNamespace(inputs="lines", lines=list, columns=[], suffixes=())
-    assert input_lines(numbers, tmp_path / "a.csv") == ["1,2", "3,4"]
-    assert input_lines(numbers, tmp_path / "b.csv") == [{"x": "1", "y": "2"}]
+    assert list(input_lines(numbers(), tmp_path / "a.csv")) == ["1,2", "3,4"]
+    assert list(input_lines(numbers(), tmp_path / "b.csv")) == ["1,2"]
 
 
 def test_a_task_that_reads_files_takes_folders_and_tables(tmp_path):

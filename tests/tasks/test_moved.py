@@ -71,7 +71,8 @@ def test_a_moved_run_works_with_its_data_elsewhere(task, tmp_path, capsys):
         assert main([command[0], str(run), *command[1:]]) == 0
     assert is_near(read_json(run / "results-test.json")["metrics"], before)
     assert main(["eval", str(run)]) == 2
-    assert capsys.readouterr().err.splitlines()[-1].startswith(f"error: --data: no data set {data}, ")
+    gone = f"error: --data: expected the data of this run at {data}, got nothing there; give --data NEWPATH if"
+    assert capsys.readouterr().err.splitlines()[-1].startswith(gone)
     train[3] = str(run)
     assert main([*train, "--data", str(place), "--max-steps", "4"]) == 0
     assert read_json(run / "results.json")["steps"] == 4
@@ -85,6 +86,6 @@ def test_results_of_other_data_have_a_name_of_their_own(tmp_path):
     other.write_text("\n".join([*data.read_text().splitlines()[:-20], "99,1,0"]))
     assert main(["eval", str(tmp_path / "run"), "--data", str(other)]) == 0
     assert not (tmp_path / "run" / "results-test.json").exists()
-    assert read_json(tmp_path / "run" / "results-test-data-other.csv.json")["asked"] == {"data": str(other)}
+    assert read_json(tmp_path / "run" / "results-all-data-other.csv.json")["asked"] == {"data": str(other)}
     with pytest.raises(ArgumentError, match="no data set no/such.csv"):
         runs.load(tmp_path / "run", data="no/such.csv").evaluate()

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from saccade.train import plan as plans
-from saccade.train.fit import train
+from saccade.train.fit import _Request, _smaller, train
 from saccade.train.options import Options
-from saccade.train.plan import Speed, example_seconds, fitted, make_plan, sentence
+from saccade.train.plan import Plan, Speed, example_seconds, fitted, make_plan, sentence
 from saccade.train.recipes import defaults, suit
 from saccade.train.results import Sizes, TrainState, final_seconds, sizes
 from saccade.train.run import Run, RunError
@@ -36,7 +36,8 @@ def test_a_schedule_fits_the_minutes_with_six_validations():
     assert plan.steps // chosen.validation_steps == 6 and plan.steps // chosen.checkpoint_steps == 8
     warmup = pytest.approx(1 / 11, abs=1e-3)
     assert plan.clock == {"warmup": warmup, "validation_steps": 0.16, "checkpoint_steps": 500 / 4400}
-    assert sentence(plan).startswith(f"about {plan.steps:,} of the recipe's 4,400 steps fit into 12 minutes, valid")
+    rounded = round(plan.steps, 2 - len(str(plan.steps)))
+    assert sentence(plan).startswith(f"about {rounded:,} of the recipe's 4,400 steps fit into 12 minutes, valid")
 
 
 @pytest.mark.parametrize("schedule", ["inverse-sqrt", "constant"])
@@ -157,11 +158,8 @@ def sized(folder, smaller=None, **changed):
 def test_few_steps_take_a_smaller_recipe(tmp_path, capsys):
     first = sized(tmp_path / "a")
     lines = capsys.readouterr().err.splitlines()
-    assert [line for line in lines if line.startswith("the recipe")] == [
-        "the recipe for small points",
-        "the recipe for tiny points",
-    ]
-    assert lines[0] == "many points" and lines[1].endswith("; a smaller model would learn more in them:")
+    assert [line for line in lines if line.startswith("the recipe")] == ["the recipe for tiny points"]  # at once
+    assert lines[0] == "many points" and lines[1].endswith("; a smaller model learns more in them:")
     run = Run.open(tmp_path / "a")
     chosen, plan = run.config["options"], run.config["plan"]
     assert (chosen["width"], chosen["scale"], chosen["validation_steps"]) == (2, 3.0, 7)
@@ -171,6 +169,17 @@ def test_few_steps_take_a_smaller_recipe(tmp_path, capsys):
     usual = suit(Line, "linear", "points", named)
     again = options_class(Line, "linear")(**{**defaults(Line, "linear", "points", named, usual), **named})
     assert first.fresh and not train(Line, again, suited=usual, given=set(named)).fresh  # of the same command
+
+
+@pytest.mark.parametrize(("steps", "reason"), [(400, None), (399, "smaller"), (200, "smaller"), (199, "smallest")])
+def test_fewer_than_two_fifths_of_the_steps_take_the_next_recipe_and_half_of_that_the_smallest(steps, reason, tmp_path):
+    recipes = Suited(
+        {"width": 4}, "usual", None, Suited({"width": 3}, "smaller", None, Suited({"width": 2}, "smallest"))
+    )
+    request = _Request(Line, options(tmp_path, max_minutes=1.0), None, recipes, (), 0.0)
+    found = _smaller(request, recipes, Plan(1.0, steps, 1000, False, {}, {}))
+    assert (found and found[1].reason) == reason
+    assert _smaller(request, recipes, Plan(1.0, steps, 1000, True, {}, {})) is None  # all steps fit
 
 
 def test_given_options_stay_in_a_smaller_recipe(tmp_path, capsys):

@@ -41,6 +41,15 @@ def test_builtin_data_hold_nothing_out(share):
         suit(load_task("translate"), "rnnsearch", "dates", {"held_out": share})
 
 
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_data_with_all_splits_hold_nothing_out(share):
+    pairs = [(f"source {n}", f"target {n}") for n in range(9)]
+    kind, splits = load_task("translate"), dict.fromkeys(("train", "validation", "test"), pairs)
+    with pytest.raises(ArgumentError, match="^--held-out: expected none for data, which has all splits; leave it out"):
+        suit(kind, "rnnsearch", "objects", {"held_out": share}, splits).data.get()
+    assert suit(kind, "rnnsearch", "objects", {"held_out": share}, {"train": pairs}).options
+
+
 @every("schedule", SCHEDULES)
 @every("given", [{}, {"max_minutes": 3.0}, {"max_minutes": "3", "max_steps": "7"}, {"max_steps": 7}])
 def test_whatever_is_given_of_those_that_decide_the_rest_fits_them(schedule, given):

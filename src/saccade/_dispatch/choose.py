@@ -17,7 +17,7 @@ from saccade._definitions.structure import foreign
 from saccade.auxiliary import AuxOutput
 from saccade.backends import chunked, cpu, flex, reference, sdpa, triton
 from saccade.backends.blockwise.plan import pairs
-from saccade.backends.offers import Answer, Answers, Offer, Pairs, Refusal
+from saccade.backends.offers import Answer, Answers, Offer, Pairs, Refusal, answered
 from saccade.errors import ArgumentError, ArgumentTypeError, UnsupportedBackend
 from saccade.masks._intervals import by_numbers
 from saccade.reads import Sample
@@ -96,7 +96,7 @@ def choose(call: Call, backend: str = "auto") -> ModuleType:
     if backend == "auto":
         return BACKENDS[best(call, Answers(call, BACKENDS))]
     module = BACKENDS[named(backend)]
-    accepted(backend, module.offer(call))
+    accepted(backend, answered(backend, module, call))
     return module
 
 

@@ -18,6 +18,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from saccade._call.call import SCALED_DOT, SOFT, SOFTMAX, Arguments
 from saccade._definitions.checks import ambiguous
 from saccade._definitions.numerics import tracing, transforming
+from saccade._plainly import is_plain
 from saccade.backends import sdpa
 from saccade.backends.cpu import unmasked
 from saccade.backends.cpu.steps import Steps
@@ -55,7 +56,7 @@ def plain(query: Tensor, key: Tensor, value: Tensor, mask: object) -> Tensor | N
         return None
     if query.is_nested or key.is_nested or value.is_nested or not query.shape == key.shape == value.shape:
         return None
-    if not 2 <= query.ndim <= 4 or not query.numel() or tracing() or not _alike(query, key, value):
+    if not 2 <= query.ndim <= 4 or not query.numel() or tracing() or is_plain() or not _alike(query, key, value):
         return None
     recorded = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
     if recorded and keeping_elsewhere():

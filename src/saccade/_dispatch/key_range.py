@@ -22,6 +22,7 @@ from saccade._call.call import Call, opaque
 from saccade._definitions.numerics import recorded, valueless, wide
 from saccade._definitions.structure import Axes, Grid
 from saccade._dispatch.choose import Plan, Planning, Result, Running
+from saccade._plainly import is_plain
 from saccade.auxiliary import AuxOutput
 from saccade.backends.cpu.draws import serves_draws
 from saccade.backends.cpu.steps import serves_step
@@ -131,7 +132,7 @@ def restrict_keys(call: Call) -> Near | None:
     None if that saves little, or if nothing may depend on values. With dropout all keys stay: a weight is dropped by
     its key's position in the call.
     """
-    if call.mask is None or recorded() or valueless(call.query):
+    if call.mask is None or recorded() or valueless(call.query) or is_plain():
         return None
     q_len, k_len = call.query.shape[-2], call.key.shape[-2]
     if k_len < LEAST or not 0 < q_len <= FEW or call.dropout_p > 0 or call.query.device.type != "cpu":

@@ -14,17 +14,39 @@ from saccade.errors import ArgumentError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _TOKEN = "[0-9a-f]" * 12  # of a name of `unfinished`
+_REASONS = {
+    **dict.fromkeys(_FULL, "expected room on the disk, got none; make room, then give the command again"),
+    **dict.fromkeys(
+        (errno.EACCES, errno.EPERM),
+        "expected permission to read or write it, got none; change its permissions, or name another place",
+    ),
+    errno.ENOENT: "expected a file or a folder, got nothing there; correct the name",
+    errno.EISDIR: "expected a file, got a folder; name a file",
+    errno.ENOTDIR: "expected a file or a folder, got a name below a file; correct the name",
+    errno.EEXIST: "expected a new name, got one that is there already; give another name",
+    errno.EROFS: "expected a place that can be written to, got a read-only file system; name another place",
+    errno.ENAMETOOLONG: "expected a name that the system takes, got a longer one; shorten it",
+    errno.ELOOP: "expected a file or a folder, got links in a circle; name the place itself",
+}
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
 def check_folder(option: str, folder: str | Path) -> None:
-    """Check that an option's folder is not a file or below one.
+    """Check that an option's folder is not a file or below one, and that files can be written there.
 
     The folder need not exist.
     """
     there = next((path for path in (Path(folder), *Path(folder).parents) if os.path.lexists(path)), None)
     if there is not None and not there.is_dir():
-        raise ArgumentError(f"{option}: expected a folder, got a file: {there}; name another")
+        got = "a file" if there.exists() else "a link that leads nowhere"
+        raise ArgumentError(f"{option}: expected a folder, got {got}: {there}; name another")
+    check_writable(option, Path.cwd() if there is None else there)
+
+
+def check_writable(option: str, folder: Path) -> None:
+    """Check that files can be written into an existing folder."""
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ArgumentError(f"{option}: expected a folder that can be written to, got {folder}; name another")
 
 
 def unfinished(path: Path) -> Path:
@@ -72,16 +94,20 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def told(error: OSError) -> str:
-    """Return an error of the system as a line with the file and the reason.
+    """Return an error of the system as a line with the file, the reason and the way out.
 
-    For a full disk it adds the way out.
+    An error with a text of its own keeps it.
 
     >>> told(OSError(28, "No space left on device", "a.txt"))
-    'a.txt: No space left on device; make room, then give the command again'
+    'a.txt: expected room on the disk, got none; make room, then give the command again'
+    >>> told(OSError(22, "expected a file, got a pipe", "a.txt"))
+    'a.txt: expected a file, got a pipe'
     """
-    what = f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
-    way_out = "; make room, then give the command again"
-    return what + way_out if error.errno in _FULL else what
+    reason = error.strerror or str(error)
+    if error.errno is not None and reason == os.strerror(error.errno):
+        reason = _REASONS.get(error.errno, reason)
+    name = error.filename or ("output" if error.errno in _FULL else "")
+    return f"{name}: {reason}" if name else reason
 
 
 def write_json(path: Path, content: Any) -> None:

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import NamedTuple, TypeAlias
 
 from saccade._call.call import Call
+from saccade._plainly import REASON, is_plain
 
 
 class Pairs(NamedTuple):
@@ -40,6 +41,13 @@ class Offer(NamedTuple):
 Answer: TypeAlias = Offer | Refusal
 
 
+def answered(name: str, backend: ModuleType, call: Call, rivals: "Answers | None" = None) -> Answer:
+    """The answer of a backend to a call. In a block of `plainly` all but the reference refuse."""
+    if name != "reference" and is_plain():
+        return Refusal(REASON)
+    return backend.offer(call, rivals)  # type: ignore[no-any-return]
+
+
 class Answers:
     """The answers of backends (by name) to one call, each made once, at its first use."""
 
@@ -51,7 +59,7 @@ class Answers:
         """The answer of a backend; its reason is None if the backend serves the call well."""
         answer = self._answers.get(name)
         if answer is None:
-            answer = self._answers[name] = self._backends[name].offer(self._call, self)
+            answer = self._answers[name] = answered(name, self._backends[name], self._call, self)
         return answer
 
     def serves(self, name: str) -> bool:

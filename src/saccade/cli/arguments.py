@@ -32,6 +32,7 @@ _ELSEWHERE = {  # options of other trainers, by ours
     "--json": ("--alignments", "--jsonl"),
 }
 _VALUE = re.compile(r"^Error parsing (--\S+): (.*(?:INT|FLOAT|int|float).*) \[?'(.*)'\]?$")  # a number's
+_OF_A_CHECK = re.compile(r"^Error parsing \w+: (?=--)")  # the dataclass of options rejects one
 _CHOICE = re.compile(r"^invalid choice '(.*)' for argument '(--[^']+)'\. Expected one of \((.*)\)$")
 _MISSING = re.compile(r"^Missing value for argument '(--[^']+)'.*$")
 _WIDEST = "20000"  # columns: longer than any error
@@ -164,7 +165,7 @@ def _gist(box: str) -> str:
     lines = iter(["" if set(line) <= _RULES else line.strip(" │") for line in box.splitlines()])
     next(filter(None, lines), None)  # the title
     body = itertools.dropwhile(lambda line: not line, lines)
-    text = one_line(" ".join(itertools.takewhile(bool, body))).rstrip(".").removeprefix("Error parsing Options: ")
+    text = _OF_A_CHECK.sub("", one_line(" ".join(itertools.takewhile(bool, body))).rstrip("."))
     return _CHOICE.sub(_one_of, _VALUE.sub(_expected, text))
 
 

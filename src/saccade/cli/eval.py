@@ -7,6 +7,7 @@ from saccade._system.notes import output, say
 from saccade.cli.arguments import UsageError, one_line
 from saccade.cli.metrics import print_baselines, print_metrics
 from saccade.cli.requests import Device, Ensemble, open_request
+from saccade.tasks.measuring import name_of
 from saccade.train.options import not_positive
 
 
@@ -21,7 +22,9 @@ class Arguments(Ensemble, Device):
     """The split to measure."""
 
     data: str | None = None
-    """Data to measure on, for example moved files. Default: the data of the run."""
+    """Data to measure on. Default: the data of the run.
+
+    Moved files of the run keep its splits. Other data without splits of their own are measured as a whole."""
 
     errors: int | None = None
     """List this many examples with the largest losses, those of training.
@@ -39,8 +42,9 @@ def run(arguments: list[str]) -> int:
     options, request, trained = open_request("eval", Arguments, arguments)
     hardest = trained.hardest(options.split, options.errors, request) if options.errors else []
     evaluation = trained.measure(options.split, request)
-    print_metrics(options.split, evaluation.metrics, evaluation.groups)  # first: the folder may be read-only
-    print_baselines(options.split, evaluation.baselines)
+    called = name_of(trained.task.data, options.split)
+    print_metrics(called, evaluation.metrics, evaluation.groups)  # first: the folder may be read-only
+    print_baselines(called, evaluation.baselines)
     trained.save_results(options.split, evaluation, request)
     if hardest:
         say("the largest losses: loss, input, target, answer")

@@ -129,7 +129,7 @@ def _lines(source: BinaryIO | gzip.GzipFile, name: str, *, paths: bool, encoding
 
     One warning reports these bytes. Lines are cut to more than any model could take, and a warning reports the rest.
     """
-    strange = Once()
+    strange, number = Once(), 0
     try:
         with naming(Path(name)):
             for number, line in enumerate(_bounded(source, name), 1):
@@ -139,6 +139,8 @@ def _lines(source: BinaryIO | gzip.GzipFile, name: str, *, paths: bool, encoding
                 yield text.removeprefix("\ufeff") if number == 1 else text
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UsageError(f"--input: expected a whole gzip file, got a damaged one: {name} ({error})") from error
+    if not number and not paths:  # a list of files reports it itself
+        say(f"{name}: nothing to answer, it is empty")
 
 
 def _text(line: bytes, location: str, strange: Once, encoding: str | None = None) -> str:

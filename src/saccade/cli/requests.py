@@ -15,8 +15,10 @@ from saccade.cli.threads import set_threads
 from saccade.data.texts import check_encoding
 from saccade.runs import Run, load
 from saccade.tasks import TASKS, load_task, usable_tasks
+from saccade.tasks.other_data import reading_options
 from saccade.train.options import check_threads, flat, select
 from saccade.train.run import Run as Folder
+from saccade.train.task import Kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,8 +92,8 @@ def open_request(verb: str, verb_options: type, arguments: Sequence[str]) -> tup
         raise UsageError(f"RUN: expected the folder of a run, got {got}")
     opened = Folder.open(Path(folder))
     kind = load_task(choose(str(opened.folder), opened.config["task"], TASKS))
-    request = kind.requests[verb]
-    merged: Any = flat(request, verb_options)
+    request, *reading = _parts(kind, verb)
+    merged: Any = flat(request, *reading, verb_options)
     parsed = parse(
         merged,
         arguments,
@@ -99,7 +101,10 @@ def open_request(verb: str, verb_options: type, arguments: Sequence[str]) -> tup
         description,
         others=lambda: {name: kind.requests[verb] for name, kind in usable_tasks(TASKS).items()},
         owner="a run of",
-        groups={"options": names_of(verb_options), kind.name: names_of(request)},
+        groups={
+            "options": names_of(verb_options),
+            kind.name: [name for part in _parts(kind, verb) for name in names_of(part)],
+        },
     )
     selected: Any = select(parsed, request)
     texts = {name: readable(value) for name, value in vars(selected).items() if isinstance(value, str)}
@@ -111,8 +116,16 @@ def open_request(verb: str, verb_options: type, arguments: Sequence[str]) -> tup
             Path(parsed.input).stat()
     set_threads(parsed.threads)
     ensemble, data = getattr(parsed, "ensemble", ()), getattr(parsed, "data", None)
-    run = load(parsed.run, device=parsed.device, ensemble=ensemble, data=data)
+    if data == "":
+        raise UsageError("--data: expected a file or a folder, got an empty name")
+    how = {name: value for part in reading for name, value in vars(select(parsed, part)).items() if value is not None}
+    run = load(parsed.run, device=parsed.device, ensemble=ensemble, data=data, **how)
     return parsed, run.checked(selected), run
+
+
+def _parts(kind: Kind, verb: str) -> list[type]:
+    """Options of a verb for a task: its request, and how it reads data."""
+    return [kind.requests[verb], *([reading_options(kind.Options)] if verb == "eval" else [])]
 
 
 def _any_request(verb: str) -> type:
@@ -120,11 +133,11 @@ def _any_request(verb: str) -> type:
     options: dict[str, list[Field[Any]]] = {}
     texts: dict[str, dict[str, list[str]]] = {}
     for task, owner in usable_tasks(TASKS).items():
-        request = owner.requests[verb]
-        explained = help_texts(request.__mro__)
-        for option in fields(request):
-            options.setdefault(option.name, []).append(option)
-            texts.setdefault(option.name, {}).setdefault(explained[option.name], []).append(task)
+        for part in _parts(owner, verb):
+            explained = help_texts(part.__mro__)
+            for option in fields(part):
+                options.setdefault(option.name, []).append(option)
+                texts.setdefault(option.name, {}).setdefault(explained[option.name], []).append(task)
     made = []
     for name, others in options.items():
         choices = dict.fromkeys(word for option in others for part in get_args(option.type) for word in get_args(part))

@@ -13,7 +13,7 @@ from saccade.data.columns import Column, read_columns
 from saccade.data.dataset import data_path, no_such_data
 from saccade.data.files import ENDS, open_tables
 from saccade.data.labels import check_labels
-from saccade.data.naming import Names, chosen, name_columns
+from saccade.data.naming import Names, chosen, name_columns, training_table
 from saccade.data.objects import OBJECTS, object_tables
 from saccade.data.rows import HELD, Blank, Examples, Rows, rows_of
 from saccade.data.splits import SplitNames
@@ -65,6 +65,7 @@ def load(
     held: tuple[int, int] = HELD,
     divided: bool = True,
     check: Callable[[Row], None] | None = None,
+    prepare: Callable[[Table], None] | None = None,
 ) -> Rows[Row] | None:
     """Return the rows of a path or of Python objects, in three splits.
 
@@ -86,6 +87,7 @@ def load(
         held: `(share, limit)`. One in `share` different keys is held out for each missing split, at most `limit`.
         divided: whether a column `split` divides a single table.
         check: raises ValueError for an invalid row.
+        prepare: looks at the training table before its rows are read.
 
     Returns:
         Rows with the columns' names; None if there are no data at the path.
@@ -109,9 +111,11 @@ def load(
         tables = next((table for table in opened if table is not None), None)
         if tables is None:
             return None
+    tables = object_tables(objects, names) if data == OBJECTS else tables
     guessed, note = dict[str, str](), ""
+    if prepare is not None and (table := training_table(tables, names)) is not None:
+        prepare(table)
     if not callable(columns):
-        tables = object_tables(objects, names) if data == OBJECTS else tables
         columns, guessed, note = name_columns(columns, tables, names, nested)
 
     def values(row: Any, labels: Any) -> Row:

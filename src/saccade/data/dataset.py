@@ -191,6 +191,10 @@ def data_path(data: str) -> Path:
     saccade.errors.ArgumentError: --data: expected a file or a folder, got a pipe or device at /dev/null; ...
     """
     path = Path(data)
+    if path.is_symlink() and not path.exists():
+        raise ArgumentError(f"--data: expected a file or a folder, got a link that leads nowhere: {data}; name another")
+    if data == "-":
+        raise ArgumentError("--data: expected a file or a folder, got -; copy standard input into a file and name it")
     if path.exists() and not (path.is_file() or path.is_dir()):
         way_out = "copy what it gives into a file and name it"
         raise ArgumentError(f"--data: expected a file or a folder, got a pipe or device at {data}; {way_out}")
@@ -200,10 +204,11 @@ def data_path(data: str) -> Path:
 def counted(count: int, what: str) -> str:
     """Return a count with a noun. `what` is its plural.
 
-    >>> counted(1, "examples"), counted(2, "examples")
-    ('1 example', '2 examples')
+    >>> counted(1, "examples"), counted(2, "examples"), counted(1, "categories")
+    ('1 example', '2 examples', '1 category')
     """
-    return f"{count} {what.removesuffix('s') if count == 1 else what}"
+    one = f"{what.removesuffix('ies')}y" if what.endswith("ies") else what.removesuffix("s")
+    return f"{count} {one if count == 1 else what}"
 
 
 def joined(names: Iterable[str]) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 from saccade.data.dataset import SPLITS
 from saccade.data.rows import Rows
+from saccade.data.splits import wholes
 from saccade.errors import ArgumentError
 
 __all__ = ["check_labels"]
@@ -23,7 +24,8 @@ def check_labels(rows: Rows[Any], labels_of: Callable[[Any], Sequence[str]], whe
 
     Raises:
         ArgumentError: if there is only one label, if there are more labels than half the rows, or if another split has
-            a label that training lacks. Up to ten labels are never too many.
+            a label that training lacks. Up to ten labels are never too many. Data to measure alone
+            (`saccade.data.splits.undivided`) may have any labels.
 
     Example:
         >>> rows = Rows({split: ["no", "yes"] for split in SPLITS}, "")
@@ -33,6 +35,8 @@ def check_labels(rows: Rows[Any], labels_of: Callable[[Any], Sequence[str]], whe
     train = rows.splits["train"]
     trained = {label for row in train for label in labels_of(row)}
     labels = sorted(trained)
+    if wholes() is not None:  # nothing learns from them
+        return tuple(labels)
     if len(labels) < 2:
         got = f"got {labels[0]!r:.60} alone" if labels else "got none"
         raise ArgumentError(f"{where}: expected two labels or more to train on, {got}")

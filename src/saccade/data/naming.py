@@ -28,9 +28,11 @@ __all__ = [
     "are_texts",
     "chosen",
     "data_options",
+    "first_rows",
     "input_columns",
     "name_columns",
     "reading",
+    "training_table",
 ]
 
 _LISTED = 200  # most characters of all names of columns in an error
@@ -189,10 +191,10 @@ def name_columns(
         ({'text': 'review', 'label': 'stars'}, 'reading text from column review, label from column stars; ...)
     """
     columns = chosen(columns, names)
-    table = next((table for name, table in tables.items() if name == "" or names.split(name) == "train"), None)
-    if table is None or isinstance(table.rows, Iterator):
+    table = training_table(tables, names)
+    if table is None:
         return columns, {}, ""
-    rows = list(_rows(table, nested, 1))
+    rows = list(first_rows(table, 1, nested))
     if not rows or not isinstance(rows[0], Mapping):
         if rows and (given := next((column for column in columns if column.given), None)):
             got = f"got {rows[0]!r:.40} in {table.where(0)}"
@@ -206,7 +208,7 @@ def name_columns(
     free = [name for name in header if name not in found]
     cells = {name: list[Any]() for name in free}
     count = 0
-    for row in _rows(table, nested, _SAMPLE):
+    for row in first_rows(replace(table, rows=_undecoded(table.rows)), _SAMPLE, nested):
         if isinstance(row, Mapping):
             count += 1
             for name in free:
@@ -241,12 +243,37 @@ def alike(columns: Sequence[Column], cells: Mapping[Any, Sequence[Any]]) -> dict
     return like
 
 
-def _rows(table: Table, nested: str | None, most: int) -> Iterator[Any]:
-    """Return the first rows of a table, up to an invalid row, which is reported later."""
+def training_table(tables: Mapping[str, Table], names: SplitNames) -> Table | None:
+    """Return the table of training rows, or None if there is none that can be read twice."""
+    found = (table for name, table in tables.items() if name == "" or names.split(name) == "train")
+    return next((table for table in found if not isinstance(table.rows, Iterator)), None)
+
+
+def first_rows(table: Table, most: int, nested: str | None = None) -> Iterator[Any]:
+    """Yield the first rows of a table, up to an invalid row, which is reported later.
+
+    Args:
+        table: the table.
+        most: number of rows.
+        nested: a column that may hold a mapping with all columns.
+
+    Example:
+        >>> list(first_rows(Table(["a", "b", "c"], str), 2))
+        ['a', 'b']
+    """
     with suppress(ValueError, TypeError, KeyError, IndexError):
         for row in islice(table.rows, most):
             inner = row.get(nested) if nested and isinstance(row, Mapping) else None
             yield row if inner is None else inner
+
+
+def _undecoded(rows: Any) -> Any:
+    """Return rows without the columns of media that a data set of `datasets` decodes in every read of a row."""
+    features = getattr(rows, "features", None)
+    if not isinstance(features, Mapping) or not hasattr(rows, "remove_columns"):
+        return rows
+    media = [name for name, kind in features.items() if hasattr(kind, "decode_example")]
+    return rows.remove_columns(media) if media else rows
 
 
 def _without_media(cell: Any) -> Any:

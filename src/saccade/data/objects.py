@@ -24,8 +24,8 @@ def object_tables(objects: Any, names: SplitNames) -> dict[str, Table]:
     """Return the tables of Python objects by split, a single table by "".
 
     Args:
-        objects: an iterable of rows, a data frame of pandas or polars, an Arrow table, a mapping of columns, arrays
-            `(X, y)`, or a mapping from splits to such objects.
+        objects: an iterable of rows, a data frame of pandas or polars, an Arrow table, a mapping of columns, a pair
+            `(X, y)` of arrays, frames or series, or a mapping from splits to such objects.
         names: the names of splits.
 
     Raises:
@@ -119,15 +119,46 @@ def _table(part: Any, split: str) -> Table:
 
 
 def _rows(part: Any) -> Iterable[Any]:
+    if isinstance(part, tuple | list) and any(map(_is_column_or_frame, part)):
+        return _pairs(part)
     if isinstance(part, tuple) and len(part) == 2 and all(isinstance(cell, np.ndarray | torch.Tensor) for cell in part):
-        if len(part[0]) != len(part[1]):
-            raise ArgumentError(f"data: expected as many rows in X and y, got {len(part[0])} and {len(part[1])}")
-        return list(zip(*part, strict=True))
+        return _pairs(part)
     rows = table_rows(part, "data")
     if rows is None and not isinstance(part, Iterable | Sequence | torch.Tensor):
         way_out = "; collect() computes it" if hasattr(part, "collect") else ""
         raise ArgumentError(f"data: expected rows, got {type(part).__name__}{way_out}")
     return part if rows is None else rows
+
+
+def _is_column_or_frame(part: Any) -> bool:
+    """Return whether an object is a data frame or a series of pandas or polars, or an Arrow table."""
+    return (hasattr(part, "to_list") and hasattr(part, "name")) or (
+        hasattr(part, "columns") and any(hasattr(part, name) for name in ("to_dict", "to_dicts", "__arrow_c_stream__"))
+    )
+
+
+def _pairs(part: Sequence[Any]) -> list[Any]:
+    """Return the rows of X and y. The column of y is behind those of X, if these have names."""
+    kinds = inventory(type(item).__name__ for item in part)
+    if not isinstance(part, tuple) or len(part) != 2 or any(_length(item) is None for item in part):
+        way_out = "{'train': frame, 'test': frame} names splits"
+        raise ArgumentError(f"data: expected rows, or (X, y), got a {type(part).__name__} of {kinds}; {way_out}")
+    x, y = part
+    if len(x) != len(y):
+        raise ArgumentError(f"data: expected as many rows in X and y, got {len(x)} and {len(y)}")
+    name, rows, answers = getattr(y, "name", None) or "y", *(table_rows(item, "data") for item in part)
+    if answers is not None:
+        names = list(answers[0]) if answers else []
+        if len(names) != 1:
+            way_out = "hand over one frame"
+            raise ArgumentError(f"data: expected a y of one column, got {len(names)} ({inventory(names)}); {way_out}")
+        name, y = names[0], [row[names[0]] for row in answers]
+    y = y.to_pylist() if hasattr(y, "to_pylist") else y
+    if rows is None:
+        return list(zip(x, y, strict=True))
+    if rows and name in rows[0]:
+        raise ArgumentError(f"data: expected a y of another name than those of X, got {name} in both; rename it")
+    return [{**row, name: answer} for row, answer in zip(rows, y, strict=True)]
 
 
 def _length(column: Any) -> int | None:

@@ -1,7 +1,7 @@
 """Rows in three splits, without blank rows. Missing splits are held out."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,11 +12,10 @@ import torch
 from numpy.typing import NDArray
 
 from saccade.data.cleaning import composed
-from saccade.data.columns import CellError
 from saccade.data.dataset import SPLITS, check_index, check_split, inventory
 from saccade.data.objects import object_tables
-from saccade.data.splits import SPLIT, SplitNames, held_out, split_of
-from saccade.data.table import Row, Table
+from saccade.data.splits import SPLIT, SplitNames, held_out, split_of, wholes
+from saccade.data.table import Row, Table, values_of
 from saccade.errors import ArgumentError
 
 __all__ = ["HELD", "Blank", "Examples", "Rows", "bytes_hash", "divide", "rows_of", "text_hash"]
@@ -185,6 +184,9 @@ def rows_of(
     missing = [split for split in SPLITS if split not in indices]
     for split in missing:
         names.check(split, place, set(indices) if alone else tables)
+    if alone and (undivided := wholes()) is not None and ("train" not in indices or len(indices) == 1):
+        undivided += [place] * ("train" in indices)
+        indices, missing = {**dict.fromkeys(SPLITS, parts["train"].kept), **indices}, []
     if not missing:
         names.refuse_shares(f"{place}, which has all splits")
     elif names.fold and "test" not in missing:
@@ -204,20 +206,6 @@ def rows_of(
     ]
     places = {split: (own[split].table.where, indices[split]) for split in SPLITS}
     return Rows(splits, _fingerprint(splits), "; ".join(filter(None, notes)), places)
-
-
-def _values(table: Table, read: Callable[[Any], R]) -> Iterator[R]:
-    """Yield the values of all rows. The error for an invalid row has its place."""
-    count, row = 0, None
-    try:
-        for row in table.rows:
-            yield read(row)
-            count += 1
-    except (ValueError, TypeError, KeyError, IndexError) as error:
-        if not isinstance(error, CellError):
-            raise ArgumentError(f"{table.where(count)}: {error}") from error
-        cell = f", {error}" if isinstance(row, Mapping) else f": {error.reason}"  # tuples have no column names
-        raise ArgumentError(f"{table.where(count)}{cell}") from error
 
 
 def text_hash(text: str) -> int:
@@ -324,9 +312,9 @@ def _read(
             raise ValueError(f"expected the columns of the first row, got others: {how} {SPLIT}")
         return read(row, table.labels)
 
-    rows = list(_values(table, tagged))
+    rows = list(values_of(table, tagged))
     if not rows:
-        raise ArgumentError(f"{place}: expected rows of {split}, got none")
+        raise ArgumentError(f"{place}: expected rows{f' of {split}' if wholes() is None else ''}, got none")
     out = np.array([blank is not None and split in blank.splits and blank.test(row) for row in rows])
     kept, note = np.flatnonzero(~out), ""
     if blank is not None and out.any():
@@ -348,7 +336,7 @@ def _tagged(part: _Part[Any], place: str) -> dict[str, NDArray[np.int64]]:
     tags = np.array([tag or "train" for tag in part.tags])[part.kept]
     indices = {split: part.kept[tags == split] for split in SPLITS}
     indices = {split: inside for split, inside in indices.items() if len(inside)}
-    if "train" not in indices:
+    if "train" not in indices and wholes() is None:
         raise ArgumentError(f"{place}: expected rows of train, got none")
     return indices
 

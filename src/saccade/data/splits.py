@@ -5,7 +5,9 @@ at most 1,000. For images it has a tenth, at most 5,000. If the examples are few
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +27,8 @@ __all__ = [
     "only",
     "spelled_splits",
     "split_of",
+    "undivided",
+    "wholes",
 ]
 
 #: Name of the column of splits.
@@ -38,6 +42,33 @@ KNOWN: Mapping[str, tuple[str, ...]] = {
 _COMPARED: dict[str, Any] = {"budget": True}  # a run compares the contents of its data, not the names of files
 _MUCH: dict[str, Any] = {**_COMPARED, "before": 0.0}  # runs without the option held out as of much data
 _SMALL, _FEW = 0.15, 150  # share of few examples in a split that is held out, and the number up to which it holds
+
+_WHOLES: ContextVar[list[str] | None] = ContextVar("wholes", default=None)
+
+
+@contextmanager
+def undivided() -> Iterator[list[str]]:
+    """Hold out nothing. Each split of data without splits of their own is all of them.
+
+    Yields a list, which gets the places of such data.
+
+    >>> with undivided() as places:
+    ...     wholes() is places
+    True
+    >>> wholes() is None
+    True
+    """
+    places = list[str]()
+    token = _WHOLES.set(places)
+    try:
+        yield places
+    finally:
+        _WHOLES.reset(token)
+
+
+def wholes() -> list[str] | None:
+    """Return the list of `undivided`, None outside of it."""
+    return _WHOLES.get()
 
 
 @dataclass(frozen=True, kw_only=True)

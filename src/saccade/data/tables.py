@@ -25,14 +25,14 @@ from typing import Any
 
 from saccade.data.columns import Column, check_once, find_columns
 from saccade.data.conversions import converted
-from saccade.data.dataset import joined
+from saccade.data.dataset import counted, joined
 from saccade.data.naming import alike
 from saccade.data.splits import SPLIT
 from saccade.data.table import Table
 from saccade.data.texts import read_text, suffix_of
 from saccade.errors import ArgumentError
 
-__all__ = ["INDEX", "JSON", "number_of", "read_table"]
+__all__ = ["INDEX", "JSON", "is_readable", "number_of", "read_table"]
 
 INDEX = "Unnamed: 0"
 """Name that pandas gives to a first column of row numbers without a header."""
@@ -68,7 +68,8 @@ def read_table(path: Path, columns: Sequence[Column] | None = None, *, more: boo
         raise ArgumentError(f"{path}: expected a table with {wanted}, got an empty file")
     if suffix_of(path) in JSON:
         numbers, rows = _json(text, path)
-        return Table(rows, _numbered(path, numbers), note=note, size=len(rows))
+        note = "; ".join(filter(None, [note, _blank(path, numbers)]))
+        return Table(rows, _numbered(path, numbers), note=note, size=len(rows), numbers=numbers)
     body, mark = _dialect(text, path)
     quoted = mark != "\t" or _is_quoted(body)
     numbers, cells = [], list[list[str]]()
@@ -81,9 +82,16 @@ def read_table(path: Path, columns: Sequence[Column] | None = None, *, more: boo
         note,
         f"{path}: its columns have {_MARKS[mark]} between them" * (mark not in usual),
         f"{path}: the quotes around its cells are left out" * (quoted and mark == "\t"),
+        _blank(path, numbers),
     ]
     note = "; ".join(filter(None, notes))
-    return _headed(cells, columns, mark, more, note, _numbered(path, numbers))
+    return _headed(cells, columns, mark, more, note, path, numbers)
+
+
+def _blank(path: Path, numbers: Sequence[int]) -> str:
+    """Return a note of blank rows between others, "" if there are none."""
+    count = numbers[-1] - numbers[0] + 1 - len(numbers) if numbers else 0
+    return f"{path}: left out {counted(count, 'blank rows')}" if count else ""
 
 
 def _numbered(path: Path, numbers: Sequence[int]) -> Callable[[int], str]:
@@ -96,14 +104,16 @@ def _headed(
     mark: str,
     more: bool,
     note: str,
-    where: Callable[[int], str],
+    path: Path,
+    numbers: Sequence[int],
 ) -> Table:
     """Return rows as mappings, by a header, or by position for tabs without a header."""
+    where = _numbered(path, numbers)
     names = [cell.strip().removeprefix('"').removesuffix('"') for cell in cells[0]]
     if not names[0] and _is_index([row[0].strip('" ') for row in cells[1:]]):
         names[0] = INDEX
     names = [SPLIT if name.lower() == SPLIT else name or f"column {place}" for place, name in enumerate(names, 1)]
-    if columns is None and all(map(_is_number, names)):
+    if columns is None and all(is_readable(number_of, name) for name in names):
         got = f"got {mark.join(cells[0])!r:.60}; add a line of names"
         raise ArgumentError(f"{where(0)}: expected names of the columns, {got}")
     found = dict(zip(columns or (), find_columns(columns or (), names, where(0)), strict=True))
@@ -112,8 +122,8 @@ def _headed(
     if is_named or (_is_header(names, cells[1:]) and (mark != "\t" or _are_alike(needed, names, cells[1:]))):
         if not (columns and is_named) and (twice := next((name for name in names if names.count(name) > 1), None)):
             raise ArgumentError(f"{where(0)}: expected columns of different names, got {twice} twice")
-        rows = _Named(names, cells[1:])
-        return Table(rows, lambda index: where(index + 1), note=note, size=len(cells) - 1, head=where(0))
+        rows, below = _Named(names, cells[1:]), numbers[1:]
+        return Table(rows, _numbered(path, below), note=note, size=len(below), head=where(0), numbers=below)
     wanted, count = joined(column.names[0] for column in needed), len(needed)
     if mark != "\t":
         raise ArgumentError(f"{where(0)}: expected a header that names {wanted}, got {mark.join(cells[0])!r:.60}")
@@ -124,7 +134,7 @@ def _headed(
             expected = f"expected {wanted} with a tab between, or a header that names them"
             raise ArgumentError(f"{where(index)}: {expected}, got {got}{way_out}")
     ordered = [dict(zip((column.names[0] for column in needed), row, strict=False)) for row in cells]
-    return Table(ordered, where, note=note, size=len(cells))
+    return Table(ordered, where, note=note, size=len(cells), numbers=numbers)
 
 
 def _is_index(cells: Sequence[str]) -> bool:
@@ -137,7 +147,9 @@ def _is_header(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 
     A name has few words, is no number or file, and is no value of its column.
     """
-    short = all(len(name.split()) <= _NAME and not _is_number(name) and not _FILE.search(name) for name in names)
+    short = all(
+        len(name.split()) <= _NAME and not is_readable(number_of, name) and not _FILE.search(name) for name in names
+    )
     repeated = any(name == cell.strip() for row in rows for name, cell in zip(names, row, strict=False))
     return bool(rows) and len(names) > 1 and short and not repeated
 
@@ -232,9 +244,14 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _is_number(text: str) -> bool:
+def is_readable(read: Callable[[str], object], text: str) -> bool:
+    """Return whether a function reads a text without a ValueError.
+
+    >>> is_readable(number_of, "1.5"), is_readable(number_of, "1,5")
+    (True, False)
+    """
     try:
-        number_of(text)
+        read(text)
     except ValueError:
         return False
     return True

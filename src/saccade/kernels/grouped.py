@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from saccade._definitions.numerics import differentiated, tracing, valueless
+from saccade._plainly import is_plain
 
 _ALIGNED = 16  # bytes that strides have to be a multiple of, by torch's kernel
 _BLOCK = 32  # rows multiplied at once where torch's kernel does not serve
@@ -45,7 +46,7 @@ def by_blocks(rows: Tensor, weights: Tensor, ends: Tensor) -> Tensor:
 def _serves(rows: Tensor, weights: Tensor) -> bool:
     size = rows.element_size()
     aligned = all(features * size % _ALIGNED == 0 for features in weights.shape[1:])
-    if not aligned or not rows.shape[0] or differentiated() or valueless(rows):
+    if not aligned or not rows.shape[0] or differentiated() or valueless(rows) or is_plain():
         return False
     # a compiler knows the shapes of its results in bfloat16 alone
     return rows.dtype in ((torch.bfloat16,) if tracing() else (torch.float32, torch.bfloat16, torch.float16))

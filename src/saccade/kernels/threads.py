@@ -13,9 +13,8 @@ import ctypes
 import os
 import threading
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -23,6 +22,7 @@ from typing import Any, Generic, TypeVar
 import torch
 from torch.autograd import forward_ad
 
+from saccade._plainly import REASON, is_plain
 from saccade.errors import ArgumentError
 
 T = TypeVar("T", bound=tuple[Any, ...])
@@ -101,6 +101,8 @@ def reason(
     """
     if torch.compiler.is_compiling() or torch._C._is_tracing() or torch._C._len_torch_dispatch_stack():
         return "its kernels run eagerly, and operations are being traced"
+    if is_plain():
+        return REASON
     if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
         return "its kernels run eagerly, not under torch.func or forward-mode derivatives"
     for tensor in tensors:
@@ -154,17 +156,6 @@ def _look_for_numba() -> None:
 # Compilers do not trace it: else its first result would outdate the code that is being compiled. It is as
 # torch.compiler.assume_constant_result, which imports the compiler, and that takes two seconds.
 _look_for_numba._dynamo_marked_constant = True  # type: ignore[attr-defined]
-
-
-@contextmanager
-def without_kernels(reason: str) -> Iterator[None]:
-    """Disable kernels in the context, in all threads, for measures and tests."""
-    before = numba_missing()
-    _state["numba"] = reason
-    try:
-        yield
-    finally:
-        _state["numba"] = before
 
 
 def _openmp() -> "_Entry | None":

@@ -13,7 +13,7 @@ from saccade.runs import Run
 from saccade.serve.limits import Limits
 from saccade.tasks.task import Job
 
-__all__ = ["COSTLY", "NotJson", "Posed", "TooLarge", "file_columns", "read_body"]
+__all__ = ["COSTLY", "NotJson", "Posed", "TooLarge", "example_input", "file_columns", "read_body"]
 
 COSTLY = {"beam_size": 100, "nbest": 100, "rollouts": 100, "cells": 10_000}
 """Largest values of options that take memory."""
@@ -49,7 +49,8 @@ def read_body(run: Run, limits: Limits, body: bytes) -> Posed:
     except (ValueError, RecursionError) as error:
         raise NotJson(f"body: expected JSON, got another text ({error})") from error
     if not isinstance(content, dict) or not isinstance(inputs := content.pop("inputs", None), list):
-        raise ArgumentError('body: expected an object with a list, {"inputs": [...]}, got another one')
+        got = "an object without it" if isinstance(content, dict) else type(content).__name__
+        raise ArgumentError(f"body: expected an object with a list of inputs, got {got}; {_for_example(run.task)}")
     if len(inputs) > limits.max_inputs:
         raise TooLarge(f"inputs: expected at most {limits.max_inputs}, got {len(inputs)}; ask several times")
     for name, limit in COSTLY.items():
@@ -74,6 +75,24 @@ def file_columns(task: Job) -> Sequence[str]:
     return next((names for names in columns if task.task.file_column in names), ())
 
 
+def example_input(task: Job) -> Any:
+    """Return an input of a request, for people."""
+    files, columns = file_columns(task), [column.names for column in task.columns]
+    if files:
+        return {**{names[0]: "..." for names in columns}, files[0]: "BASE64", "name": "a file"}
+    if len(columns) > 1:
+        return {names[0]: "..." for names in columns}
+    points = getattr(task.codec, "points", ())  # of regression on rows
+    encoding = getattr(task.codec, "encoding", None)
+    if points and encoding is not None:
+        return dict(zip(encoding.names, encoding.decode(points[0]), strict=True))
+    return dict(zip(task.codec.features, points[0], strict=True)) if points else "a text"
+
+
+def _for_example(task: Job) -> str:
+    return f"for example {json.dumps({'inputs': [example_input(task)]}, ensure_ascii=False)}"
+
+
 def _read(task: Job, inputs: Sequence[Any]) -> list[Any]:
     """Read inputs, and no file of this machine."""
     rows, files, columns = list[Any](), list[dict[str, bytes]](), file_columns(task)
@@ -81,8 +100,13 @@ def _read(task: Job, inputs: Sequence[Any]) -> list[Any]:
         row, file = _without_file(task, row, columns, number) if columns else (row, {})
         rows.append(row)
         files.append(file)
+    try:
+        lines = list(task.lines(rows))
+    except ArgumentError as error:  # it reads no path of this machine
+        expected = str(error).replace("a text or a path, or several", "a list of texts").replace(" or a path", "")
+        raise ArgumentError(f"{expected.rstrip('.')}; {_for_example(task)}") from error
     items = list[Any]()
-    for number, (line, file) in enumerate(zip(task.lines(rows), files, strict=True), 1):
+    for number, (line, file) in enumerate(zip(lines, files, strict=True), 1):
         if len(line) > _LONGEST:
             raise TooLarge(f"inputs: row {number}: expected at most {_LONGEST:,} characters, got {len(line):,}")
         with attached(file):
@@ -96,7 +120,8 @@ def _without_file(task: Job, row: Any, columns: Sequence[str], number: int) -> t
     where = f"inputs: row {number}"
     column = next((name for name in columns if name in cells), None) if isinstance(cells, dict) else None
     if column is None:
-        raise ArgumentError(f"{where}: expected a file in base64, or an object with it as {columns[0]}, got neither")
+        expected = f"expected a file in base64, or an object with it as {columns[0]}"
+        raise ArgumentError(f"{where}: {expected}, got neither; {_for_example(task)}")
     suffix = task.suffixes[0] if len(task.suffixes) == 1 else ""
     name = cells.get("name", f"input-{number}{suffix}")
     if not isinstance(name, str) or not name.isprintable() or name != name.strip() or not name:

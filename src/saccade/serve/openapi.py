@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from saccade import __version__
 from saccade._definitions.argument_hints import help_texts
 from saccade.runs import Run
-from saccade.serve.inputs import COSTLY, file_columns
+from saccade.serve.inputs import COSTLY, example_input, file_columns
 from saccade.serve.limits import Limits
 
 __all__ = ["describe", "page"]
@@ -75,7 +75,7 @@ def page(run: Run) -> str:
         f"<td>{escape(option['description'])}"
         for name, option in options.items()
     )
-    example = f"""curl http://localhost:8000/predict -d '{json.dumps({"inputs": [_example(run)]})}'"""
+    example = f"""curl http://localhost:8000/predict -d '{json.dumps({"inputs": [example_input(run.task)]})}'"""
     return _PAGE.format(
         title=escape(_title(run)),
         summary=escape(run.task.task.summary),
@@ -129,13 +129,6 @@ def _input(run: Run) -> dict[str, Any]:
     cells |= {files[0]: encoded, "name": {"type": "string"}}
     objects = {"type": "object", "properties": cells, "required": [name for name in cells if name != "name"]}
     return {"anyOf": [encoded, objects]} if len(columns) < 2 else objects
-
-
-def _example(run: Run) -> Any:
-    files, columns = file_columns(run.task), [column.names for column in run.task.columns]
-    if not files:
-        return "..."
-    return {**{names[0]: "..." for names in columns}, files[0]: "BASE64", "name": "a file"}
 
 
 def _meaning(run: Run) -> str:

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain
 from threading import Lock
 from typing import Any, Generic, Protocol, TypeVar
@@ -13,7 +14,18 @@ from torch import Tensor
 from saccade.data.dataset import spread
 from saccade.train.randomness import derive, generator
 
-__all__ = ["POOL", "Cache", "Sampler", "Sized", "by_length", "in_batches", "moved", "rectangle"]
+__all__ = [
+    "POOL",
+    "Cache",
+    "Sampler",
+    "Sized",
+    "batch_size",
+    "by_length",
+    "in_batches",
+    "moved",
+    "rectangle",
+    "sampler_of",
+]
 
 _LOOKED_AT = 1000  # number of examples for the mean size of an example
 POOL = 16
@@ -208,3 +220,16 @@ def _cut(sizes: Sequence[int]) -> list[list[int]]:
         longest = groups.pop(max(range(len(groups)), key=lambda group: len(groups[group])))
         groups += [longest[: len(longest) // 2], longest[len(longest) // 2 :]]
     return groups
+
+
+def sampler_of(job: Any) -> Sampler[Any]:
+    """Return the training batches of a job: about `batch_tokens` words, or else `batch_size` samples."""
+    encode, size, settings = partial(job.samples, "train"), job.data.size("train"), job.settings
+    if hasattr(settings, "batch_tokens"):
+        return Sampler(encode, size, settings.batch_tokens, settings.seed)
+    return Sampler(encode, size, settings.batch_size, settings.seed, count=len)
+
+
+def batch_size(settings: Any, longest: int) -> int:
+    """Return the size of a training batch by the options of a run, padding included."""
+    return settings.batch_tokens if hasattr(settings, "batch_tokens") else settings.batch_size * longest  # type: ignore[no-any-return]

@@ -17,7 +17,7 @@ from saccade.data.splits import SplitNames, SplitOptions
 from saccade.errors import ArgumentError
 from saccade.models.checks import below_one
 from saccade.tasks.image.dataset import Dataset, pixels, refuse_size
-from saccade.tasks.image.images import SUFFIXES, Pixels, batch_of
+from saccade.tasks.image.images import LARGEST, SUFFIXES, Pixels, batch_of
 from saccade.tasks.image.labelled import LabelledImages
 from saccade.tasks.image.linear import LINEAR, Neighbours, neighbours
 from saccade.tasks.image.maps import LookRequest, Maps, draw_maps, maps_of
@@ -38,6 +38,7 @@ __all__ = ["BUILTIN", "CLASSIFY_IMAGE", "ImageAnswer", "ImageRanks", "Options", 
 _FEW, _BATCH, _STEPS, _EPOCHS = 5_000, 64, 800, 40  # few images, and their batches, least steps, and epochs
 _TINY = 16  # pixels of the side of images that the network keeps at their size
 _LOOKED_AT = 2_000  # training images whose nearest neighbours choose the recipe
+_PRETRAINED = "a pretrained network: --model pretrained --encoder torchvision:resnet18 --weights FILE"
 
 BUILTIN = {"shapes": "two coloured shapes in opposite corners; the label compares them; generated on the fly"}
 
@@ -51,7 +52,7 @@ class Options(SplitOptions):
     """
 
     size: int | None = None
-    """Height and width of images in pixels. Default: of the first, at most 64."""
+    """Height and width of images in pixels. Default: of the first, at most 64 (for a pretrained network, 224)."""
 
     batch_size: int = 128
     """Images per batch."""
@@ -73,7 +74,13 @@ class Options(SplitOptions):
         below_one(self, "label_smoothing")
 
 
-def open_images(data: str, size: int | None = None, objects: Any = None, names: SplitNames | None = None) -> Dataset:
+def open_images(
+    data: str,
+    size: int | None = None,
+    objects: Any = None,
+    names: SplitNames | None = None,
+    largest: int = LARGEST,
+) -> Dataset:
     """Open labelled images: built-in ones, files, or Python objects.
 
     Args:
@@ -81,6 +88,7 @@ def open_images(data: str, size: int | None = None, objects: Any = None, names: 
         size: height and width in pixels to which files are scaled.
         objects: rows of image and label, if data are Python objects.
         names: names of the splits.
+        largest: largest height and width of files without a size.
 
     Raises:
         ArgumentError: if there are no such data, or they are damaged.
@@ -95,7 +103,7 @@ def open_images(data: str, size: int | None = None, objects: Any = None, names: 
         names.refuse(data)
         refuse_size(data, size)
         return Shapes()
-    if (dataset := open_files(data, size, objects, names)) is None:
+    if (dataset := open_files(data, size, objects, names, largest)) is None:
         raise no_such_data(data, BUILTIN, "folder or archive")
     return dataset
 
@@ -143,7 +151,8 @@ class ImageRanks(Ranks):
             linear = LINEAR[name]
             about = f"logistic regression on {linear.about} of {count:,} images"
             plain = timed(partial(linear.predict, regression, images, len(targets)), targets, labels, about)
-            found[name] = replace(plain, seconds=round(seconds + plain.seconds, 3), advice=linear.advice)
+            advice = linear.advice if self.codec.start is not None else f"{linear.advice}; {_PRETRAINED}"
+            found[name] = replace(plain, seconds=round(seconds + plain.seconds, 3), advice=advice)
         return found
 
     @cached_property
@@ -218,6 +227,11 @@ def suited(count: int, side: int, near: Neighbours) -> dict[str, Any]:
     return options
 
 
+def _open(options: Any, objects: Any) -> Dataset:
+    largest = getattr(options, "resolution", LARGEST)
+    return open_images(options.data, options.size, objects, Names.of_options(options), largest)
+
+
 def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
     """Recipe for the number, the size and the nearest neighbours of the user's images."""
     usual, names = task.recipe(model, given["data"]), {f.name for f in fields(options_class(task, model))} - {*given}
@@ -225,6 +239,8 @@ def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> S
     data = rows.get()
     learned = training_sample(data, _LOOKED_AT, _LOOKED_AT)
     near = neighbours(torch.stack([example.image for example in learned]), [example.label for example in learned])
+    if usual.get("shift") == 0:  # features of a frozen network are computed once
+        names.discard("shift")
     if usual.get("schedule") not in FALLING:
         names -= {"schedule_steps", "warmup_steps"}
     count, side = data.size("train") or _FEW, min(data.shape[1:])
@@ -246,9 +262,10 @@ CLASSIFY_IMAGE = Task(
     models={
         "cnn": "saccade.models.cnn:CNN",
         "cnn-attention": "saccade.models.cnn_attention:CNNAttention",
+        "pretrained": "saccade.models.pretrained:Pretrained",
     },
     builtin=BUILTIN,
-    open=lambda options, objects: open_images(options.data, options.size, objects, Names.of_options(options)),
+    open=_open,
     codec=LabelledImages,
     predictor=ImageRanks,
     Options=Options,

@@ -12,7 +12,11 @@ __all__ = ["Codec"]
 
 
 class Codec(Protocol):
-    """From examples to tensors: learned from a training split, and saved."""
+    """From examples to tensors: learned from a training split, and saved.
+
+    For evaluations on other data it may have two more methods: `opening() -> dict`, options to open them with, and
+    `adapted(data)`, which returns them as this codec reads them.
+    """
 
     @property
     def options(self) -> Any:

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from saccade import __version__
-from saccade._system.files import write
+from saccade._plainly import plainly
+from saccade._system.files import check_writable, write
 from saccade._threads import own_filters
 from saccade.errors import ArgumentError, SaccadeError, pip_install
-from saccade.export import decompositions
 from saccade.tasks import TASKS, load_task
 
 __all__ = ["SUFFIXES", "Signature", "check_path", "export", "signature_of"]
@@ -60,6 +60,7 @@ def check_path(path: Path) -> None:
         raise ArgumentError(f"{path}: expected a new file, got one that is there already; give another name")
     if not path.parent.is_dir():
         raise ArgumentError(f"{path}: expected an existing folder, got {path.parent}; make it first")
+    check_writable(str(path), path.parent)
 
 
 def export(signature: Signature, path: Path) -> None:
@@ -119,8 +120,9 @@ def _traced(module: nn.Module, signature: Signature) -> tuple[torch.export.Expor
     names = {name for axes in signature.varying.values() for name in axes.values()}
     any_size = {name: torch.export.Dim(name, min=1) for name in names}
     sizes = {key: {dim: any_size[name] for dim, name in axes.items()} for key, axes in signature.varying.items()}
-    program = torch.export.export(module, (), dict(signature.draw(*_TRACED)), dynamic_shapes=sizes)
-    return program.run_decompositions(decompositions()), sizes
+    with plainly():
+        program = torch.export.export(module, (), dict(signature.draw(*_TRACED)), dynamic_shapes=sizes)
+    return program.run_decompositions({}), sizes
 
 
 def _check_packages() -> None:

@@ -1,7 +1,8 @@
 """Inputs from Python: texts, paths, files, data frames, Arrow tables, rows."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -15,9 +16,11 @@ from saccade.data.files import ENDS
 from saccade.data.folders import files_below
 from saccade.data.objects import table_rows
 from saccade.data.splits import SplitNames
-from saccade.data.tables import JSON, number_of, read_table
+from saccade.data.table import Table, values_of
+from saccade.data.tables import JSON, is_readable, number_of, read_table
 from saccade.data.texts import lines_of, read_text, suffix_of
 from saccade.errors import ArgumentError
+from saccade.tasks.stream import Placed
 from saccade.tasks.task import Job
 
 __all__ = ["Inputs", "input_lines", "is_table"]
@@ -43,7 +46,7 @@ def input_lines(task: Job, inputs: Inputs) -> Iterator[str]:
         OSError: if a file cannot be read.
     """
     if isinstance(inputs, Path) or (isinstance(inputs, str) and task.inputs == "files"):
-        return task.lines(_of_path(task, Path(inputs)))
+        return _of_path(task, Path(inputs))
     if isinstance(inputs, Mapping) and all(isinstance(cell, Path) or np.isscalar(cell) for cell in inputs.values()):
         return task.lines([inputs])
     rows = None if isinstance(inputs, str) else table_rows(inputs, "inputs")
@@ -61,31 +64,55 @@ def is_table(path: Path) -> bool:
     return is_arrow(path) or (suffix_of(path) in ENDS and suffix_of(path) != ".txt")
 
 
-def _of_path(task: Job, path: Path) -> Iterable[Any]:
+def _of_path(task: Job, path: Path) -> Iterator[str]:
     """Return the inputs of a path: rows of a table, lines of a text, or files."""
     files = task.inputs == "files"
     if path.is_dir() and files:
-        return [str(file) for file in files_below(path) if file.suffix.lower() in task.suffixes]
+        return task.lines([str(file) for file in files_below(path) if file.suffix.lower() in task.suffixes])
     if path.is_dir() or is_arrow(path):
-        return (row for table in read_arrow(path, SplitNames()).values() for row in _named(task, path, table.rows))
+        tables = read_arrow(path, SplitNames()).values()
+        return chain.from_iterable(_of_table(task, path, table, _rows(task, path, table)) for table in tables)
     if is_table(path) and not _has_numbers(task, path):
-        rows = _named(task, path, read_table(path, task.columns or None, more=True).rows)
-        return [_beside(path.parent, row) for row in rows] if files else rows
-    return [str(path)] if files and not is_table(path) else lines_of(read_text(path)[0])
+        table = read_table(path, task.columns or None, more=True)
+        rows = _rows(task, path, table)
+        return _of_table(task, path, table, [_beside(path.parent, row) for row in rows] if files else rows)
+    return task.lines([str(path)] if files and not is_table(path) else lines_of(read_text(path)[0]))
 
 
-def _named(task: Job, path: Path, rows: Iterable[Any]) -> list[Any]:
-    """Return rows, with a note of the columns that are not read."""
-    listed = list(rows)
-    if task.columns and listed and isinstance(listed[0], Mapping):
-        read = find_columns(task.columns, list(listed[0]), str(path))
+def _rows(task: Job, path: Path, table: Table) -> list[Any]:
+    """Return the rows of a table, with notes of its reading and of the columns that are not read."""
+    rows = list(values_of(table, lambda row: row))
+    if not rows:
+        raise ArgumentError(f"{path}: expected rows{' below the header' * bool(table.head)}, got none")
+    if task.columns and (wrong := next((row for row in rows if not isinstance(row, Mapping | str | list)), None)):
+        expected = f"expected rows with a column {task.columns[0].names[0]}"
+        raise ArgumentError(f"{path}: {expected}, got {type(wrong).__name__}")
+    if table.note:
+        say(table.note)
+    names = list(rows[0]) if isinstance(rows[0], Mapping) else []
+    if task.columns and names:
+        read = find_columns(task.columns, names, str(path))
         if None in read:
             column = task.columns[read.index(None)]
-            got = f"got {inventory(listed[0])}; rename the one that has it"
+            got = f"got {inventory(names)}; rename the one that has it"
             raise ArgumentError(f"{path}: expected a column {' or '.join(column.names)}, {got}")
-        if others := [name for name in listed[0] if name not in read]:
-            say(f"{path}: reading {inventory(filter(None, read))}; other columns are not read: {inventory(others)}")
-    return listed
+    else:
+        known = getattr(task.codec, "names", ())
+        read = [name for name in names if str(name) in known]
+    if read and (others := [name for name in names if name not in read]):
+        say(f"{path}: reading {inventory(filter(None, read))}; other columns are not read: {inventory(others)}")
+    return rows
+
+
+def _of_table(task: Job, path: Path, table: Table, rows: Sequence[Any]) -> Iterator[str]:
+    """Yield rows of a table as lines with their numbers in its file."""
+    for index, row in enumerate(rows):
+        number = index + 1 if table.numbers is None else table.numbers[index]
+        try:
+            yield from (Placed(line, number) for line in task.lines([row]))
+        except ArgumentError as error:
+            message = str(error).replace("inputs: row 1", table.where(index), 1)
+            yield Placed("", number, ArgumentError(message))
 
 
 def _has_numbers(task: Job, path: Path) -> bool:
@@ -93,10 +120,7 @@ def _has_numbers(task: Job, path: Path) -> bool:
     if task.columns or suffix_of(path) in JSON:
         return False
     first = next(filter(str.strip, lines_of(read_text(path)[0])), "")
-    try:
-        return bool([number_of(cell) for cell in re.split("[,;|\t]", first)])
-    except ValueError:
-        return False
+    return all(is_readable(number_of, cell) for cell in re.split("[,;|\t]", first))
 
 
 def _beside(folder: Path, row: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from saccade.data.objects import OBJECTS
+
 __all__ = ["NoOptions", "changes", "completed", "results_name"]
 
 R = TypeVar("R")
@@ -54,7 +56,7 @@ def _words(unusual: Mapping[str, Any], folder: Path) -> Iterator[str]:
     for name, value in unusual.items():
         for item in value if name == "ensemble" else [value]:
             yield name.replace("_", "-")
-            if name in ("ensemble", "data"):
+            if name == "ensemble" or (name == "data" and item != OBJECTS):
                 path = os.path.relpath(Path(item).resolve(), folder.resolve().parent)
                 yield path.replace("%", "%25").replace(os.sep, "%2F")
             elif value is not True:

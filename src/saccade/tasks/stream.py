@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -14,9 +14,49 @@ from saccade.data.columns import FILL, Column, is_empty
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.train.task import Unreadable
 
-__all__ = ["stream", "texts"]
+__all__ = ["Placed", "place", "stream", "texts"]
 
 A = TypeVar("A")
+
+
+class Placed(str):
+    """Line of input from a row of a table.
+
+    Args:
+        text: the line.
+        number: number of the row in its file, from 1, with the header.
+        error: the error of a row that is no input, or None.
+
+    Example:
+        >>> Placed("a fine film", 2).number
+        2
+    """
+
+    __slots__ = ("error", "number")
+    number: int
+    error: SaccadeError | None
+
+    def __new__(cls, text: str, number: int, error: SaccadeError | None = None) -> Self:
+        line = super().__new__(cls, text)
+        line.number, line.error = number, error
+        return line
+
+
+def place(line: str, number: int) -> int:
+    """Return the number of a line for messages: that of its row in a table, or `number`.
+
+    Raises:
+        SaccadeError: if the row is no input.
+
+    Example:
+        >>> place("a fine film", 7), place(Placed("a fine film", 2), 7)
+        (7, 2)
+    """
+    if not isinstance(line, Placed):
+        return number
+    if line.error is not None:
+        raise line.error
+    return line.number
 
 
 def texts(inputs: Any, columns: Sequence[Sequence[str]] = ()) -> Iterator[str]:

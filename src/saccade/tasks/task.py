@@ -17,15 +17,15 @@ from saccade.data.dataset import Dataset, Lazy, opened, take
 from saccade.data.naming import data_options, input_columns, reading
 from saccade.errors import ArgumentError
 from saccade.tasks import load_task
-from saccade.tasks.batches import Sampler, by_length, moved
+from saccade.tasks.batches import Sampler, batch_size, by_length, moved, sampler_of
 from saccade.tasks.codec import Codec
 from saccade.tasks.ensembles import check_alike, shortest_texts
 from saccade.tasks.export import Signature
 from saccade.tasks.predictor import Predictor
 from saccade.tasks.request import NoOptions
-from saccade.tasks.stream import texts
+from saccade.tasks.stream import place, texts
 from saccade.tasks.text.tokenizer import Tokenizer
-from saccade.tasks.views import AsTraining, Few
+from saccade.tasks.views import AsTraining, Few, at_their_place
 from saccade.train.task import (
     Answer,
     Baseline,
@@ -59,18 +59,6 @@ class Hard(NamedTuple):
 
 def _usual(task: "Task", model: str, given: Mapping[str, Any], objects: Any) -> Suited:
     return Suited(task.recipe(model, given["data"]), data=objects)
-
-
-def _sampled(job: "Job") -> Sampler[Any]:
-    encode, size, settings = partial(job.samples, "train"), job.data.size("train"), job.settings
-    if hasattr(settings, "batch_tokens"):
-        return Sampler(encode, size, settings.batch_tokens, settings.seed)
-    return Sampler(encode, size, settings.batch_size, settings.seed, count=len)
-
-
-def _batch(settings: Any, longest: int) -> int:
-    """Size of a training batch, padding included."""
-    return settings.batch_tokens if hasattr(settings, "batch_tokens") else settings.batch_size * longest  # type: ignore[no-any-return]
 
 
 def _in_blocks(job: "Job", model: nn.Module, split: str, indices: Sequence[int], request: Any) -> Evaluation:
@@ -139,7 +127,7 @@ class Task:
     columns: tuple[Column, ...] = field(default=(), repr=False)
     file_column: str | None = None
     suit: Callable[["Task", str, Mapping[str, Any], Any], Suited] = field(default=_usual, repr=False)
-    sampler: Callable[["Job"], Sampler[Any]] = field(default=_sampled, repr=False)
+    sampler: Callable[["Job"], Sampler[Any]] = field(default=sampler_of, repr=False)
     evaluate: Callable[["Job", nn.Module, str, Sequence[int], Any], Evaluation] = field(default=_in_blocks, repr=False)
     lines: Callable[[Any, Any], Iterator[str]] | None = field(default=None, repr=False)
     joined: Callable[["Job", nn.Module, Sequence["Trained"]], Any] = field(default=_joined, repr=False)
@@ -155,16 +143,18 @@ class Task:
         return recipe(self, model, data)
 
     def suited(self, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
-        """Return the recipe for data of the user."""
+        """Return the recipe for data of the user, or reject a share to hold out of data with all splits."""
+        if given.get("held_out") == 0:  # runs without the option have 0, so data reject other shares alone
+            self.rows(model, {**given, "held_out": 0.25}, objects).get()
         return self.suit(self, model, given, objects)
 
     def rows(self, model: str, given: Mapping[str, Any], objects: Any) -> Lazy[Any]:
         """Return the data for `suit`, by these options and defaults."""
-        return self._opened(options_class(self, model, checked=False)(**given), objects)
+        return self.lazy_data(options_class(self, model, checked=False)(**given), objects)
 
     def prepare(self, options: Any, objects: Any = None) -> "Job":
         """Open the data and fit the codec."""
-        data = self._opened(options, objects).get()
+        data = self.lazy_data(options, objects).get()
         guessed = {f"{name}_column": column for name, column in getattr(data, "guessed", {}).items()}
         options = replace(options, **guessed)
         codec, notes = self.codec.fit(data, options)
@@ -176,7 +166,7 @@ class Task:
 
     def trial(self, options: Any, objects: Any = None) -> "Job":
         """Return a job with a codec of a few training examples, to time its steps."""
-        data = Few(self._opened(options, objects).get())
+        data = Few(self.lazy_data(options, objects).get())
         try:
             return Job(self, self.codec.fit(data, options)[0], Lazy(lambda: data))
         except ArgumentError:  # the few may be unusual
@@ -184,13 +174,15 @@ class Task:
 
     def restore(self, options: Any, folder: Path, objects: Any = None) -> "Job":
         """Read the codec of a run. Its data are opened at their first use."""
-        return Job(self, self.codec.restore(folder, options), self._opened(options, objects))
+        data = self.lazy_data(options, objects)
+        return Job(self, self.codec.restore(folder, options), at_their_place(data, options, self.builtin))
 
     def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
         """Pickle the name alone, for other processes of a training."""
         return load_task, (self.name,)
 
-    def _opened(self, options: Any, objects: Any) -> Lazy[Any]:
+    def lazy_data(self, options: Any, objects: Any) -> Lazy[Any]:
+        """Return the data of a run, opened at their first use."""
         return opened(objects, partial(self._open, options))
 
     def _open(self, options: Any, objects: Any) -> Dataset[Any]:
@@ -315,7 +307,7 @@ class Job:
             with suppress(ArgumentError):
                 samples = sampler.encode(indices[first : first + at_once])
                 sizes = [sample.size for sample in samples]
-                for group in by_length(sizes, _batch(self.settings, max(sizes))):
+                for group in by_length(sizes, batch_size(self.settings, max(sizes))):
                     batch = self.codec.collate([samples[index] for index in group]).to(device)
                     losses.append(self.loss(model, batch))
         count = sum(loss.count for loss in losses)
@@ -355,8 +347,8 @@ class Job:
         return texts(inputs, [column.names for column in self.columns])
 
     def read(self, line: str, number: int) -> Any:
-        """Return line `number` of the inputs for `answer`."""
-        return self.codec.read(line, number)
+        """Return line `number` of the inputs for `answer`. A row of a table has its own number."""
+        return self.codec.read(line, place(line, number))
 
     def encode(self, lines: Iterable[str], device: torch.device) -> tuple[Any, ...]:
         """Return lines as one batch: the arguments of the model.

@@ -1,11 +1,15 @@
-"""Data sets seen otherwise: any split for training, and few training examples."""
+"""Data sets seen otherwise: any split for training, few training examples, and those of a run."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from saccade.data.dataset import spread
+from saccade.data.dataset import Lazy, spread
+from saccade.data.objects import OBJECTS
+from saccade.errors import ArgumentError
 
-__all__ = ["AsTraining", "Few"]
+__all__ = ["AsTraining", "Few", "at_their_place"]
 
 _COUNT = 2000  # training examples, enough to time steps
 
@@ -45,3 +49,18 @@ class Few:
         """Return one example of a split."""
         size = self.data.size(split)
         return self.data.example(split, index if size is None or split != "train" else spread(size, _COUNT)[index])
+
+
+def at_their_place(data: Lazy[Any], options: Any, builtin: Collection[str]) -> Lazy[Any]:
+    """Return the data of a run. The error for data that are gone has their place and the way out."""
+
+    def opened() -> Any:
+        try:
+            return data.get()
+        except ArgumentError as error:
+            if options.data in (OBJECTS, *builtin) or Path(options.data).exists():
+                raise
+            got = "got nothing there; give --data NEWPATH if they were moved"
+            raise ArgumentError(f"--data: expected the data of this run at {options.data}, {got}") from error
+
+    return Lazy(opened)

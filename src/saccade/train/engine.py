@@ -42,6 +42,7 @@ with python_and_numpy():  # as `saccade.train.callback` does
 _HARMLESS = (
     ".*does not have many workers.*",  # batches are made in the main process: a step is a function of its number
     ".*GPU available but not used.*",  # --device cpu means it
+    ".*in eval mode at the start of training.*",  # a frozen network stays in it
     ".*isinstance.treespec, LeafSpec.*deprecated.*",  # Lightning calling torch
 )
 _FIRST = 5  # times the seconds of a timing, up to which a first step is followed by others

@@ -24,7 +24,7 @@ from saccade._system.environment import (
     keep_freed_memory,
     versions,
 )
-from saccade._system.files import write_json
+from saccade._system.files import check_folder, check_writable, write_json
 from saccade._system.notes import say
 from saccade.errors import ArgumentError
 from saccade.train.averaging import candidates, choose, needed
@@ -139,6 +139,7 @@ def _lead(
             if ranks.external:
                 ranks.share(None)
             return Outcome(run, results["steps"], results, fresh=False)
+        check_writable("--run", run.folder)
         training.model = training.model or _new_model(training.task, training.options)
         return _train(training, accepted)
 
@@ -198,6 +199,7 @@ def _new_model(task: Task, options: Options) -> nn.Module:
 def _make(request: _Request, folder: Path, device: torch.device) -> Training:
     """Make the folder of a run, by its recipe or a smaller one that fits its minutes."""
     Run.check_place(folder)  # before the data, which take their time
+    check_folder("--run", folder)
     kind, options = request.kind, request.options
     is_planned = request.given is not None and options.max_minutes is not None and options.max_steps is None
     chosen = _Chosen(options, request.suited)
@@ -247,7 +249,7 @@ def _choose_recipe(request: _Request, device: torch.device) -> _Chosen:
         plan = plan_for(task, options, request.given or (), recipe, speed, time.perf_counter() - request.began)
         if (smaller := _smaller(request, suited, plan)) is None:
             return _Chosen(options, suited, speed, time.perf_counter() - began)
-        say(f"{sentence(plan)}:")
+        say(f"{sentence(plan)}; a smaller model learns more in them:")
         options, suited = smaller
 
 
@@ -273,16 +275,19 @@ def _plan(made: Training, request: _Request, chosen: _Chosen) -> Plan:
 def _smaller(request: _Request, suited: Suited | None, plan: Plan) -> tuple[Options, Suited] | None:
     """Return options of a smaller recipe, or None.
 
-    They are for a budget that fits few steps of the present recipe, and must agree with the user's options.
+    They are for a budget that fits few steps of the present recipe, and must agree with the user's options. If very few
+    fit, it is the smallest recipe.
     """
-    if not plan.few or suited is None or suited.smaller is None:
+    if not plan.few or suited is None or (smaller := suited.smaller) is None:
         return None
+    while plan.very_few and smaller.smaller is not None:
+        smaller = smaller.smaller
     kind, options = request.kind, request.options
     given = {name: getattr(options, name) for name in request.given or ()}
     try:
-        return resolve(kind, options.model, options.data, given, suited.smaller), suited.smaller
+        return resolve(kind, options.model, options.data, given, smaller), smaller
     except ArgumentError as error:
-        say(f"{suited.smaller.reason}, but does not go with what is given ({error})")
+        say(f"{smaller.reason}, but does not go with what is given ({error})")
         return None
 
 

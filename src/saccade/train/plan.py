@@ -25,7 +25,7 @@ from saccade.train.task import Task, kind_of, recipe
 T = TypeVar("T", bound=Options)
 _VALIDATIONS = int(1 / BETWEEN)
 _FOR_VALIDATIONS = 0.12  # share of the budget that they may take
-_FEW = 0.2  # share of a recipe's steps, below which a smaller model is the better choice (docs/results.md, `pairs`)
+_FEW = 0.4  # share of a recipe's steps, below which a smaller model is the better choice (docs/results.md, `pairs`)
 _FEWEST = 20  # smallest number of examples of a useful validation
 _SHARE, _MOST = 0.01, 15.0  # of the budget, and seconds at most, for each of the two timings
 _CLOSING, _AGAIN = 2.0, 0.5  # seconds after the final evaluation of a process, and of its later runs, undisturbed
@@ -60,6 +60,11 @@ class Plan:
     def few(self) -> bool:
         """Whether too few of the recipe's steps fit, so that a smaller model is better."""
         return not self.whole and self.steps < _FEW * self.recipe_steps
+
+    @property
+    def very_few(self) -> bool:
+        """Whether they are too few for a model twice as fast, too."""
+        return not self.whole and 2 * self.steps < _FEW * self.recipe_steps
 
 
 def make_plan(
@@ -134,7 +139,7 @@ def sentence(plan: Plan) -> str:
     """Return a plan as a line.
 
     >>> seconds = {"before": 9.0, "step": 0.5, "validation": 4.0, "final": 20.0, "all": 2261.0}
-    >>> sentence(Plan(12, 1200, 4400, False, seconds, {}))
+    >>> sentence(Plan(12, 1234, 4400, False, seconds, {}))
     "about 1,200 of the recipe's 4,400 steps fit into 12 minutes, validations (0:04) and last evaluation (0:20) counted"
     """
     within = f"fit into {_of_minutes(plan.minutes)}"
@@ -142,10 +147,10 @@ def sentence(plan: Plan) -> str:
     if plan.whole and "max_steps" in plan.options:
         return f"all of {recipe_steps} steps {within}: the run ends with them, after about {clock(seconds['all'])}"
     measured = f"validations ({clock(seconds['validation'])}) and last evaluation ({clock(seconds['final'])})"
-    few = "; a smaller model would learn more in them" if plan.few else ""
-    steps = f"{plan.steps:,} steps (the recipe has {plan.recipe_steps:,})"
-    part = f"{plan.steps:,} of {recipe_steps} steps"
-    return f"about {steps if plan.whole else part} {within}, {measured} counted{few}"
+    count = f"{int(float(f'{plan.steps:.2g}')):,}"  # an estimate
+    steps = f"{count} steps (the recipe has {plan.recipe_steps:,})"
+    part = f"{count} of {recipe_steps} steps"
+    return f"about {steps if plan.whole else part} {within}, {measured} counted"
 
 
 def _of_minutes(minutes: float) -> str:

@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from saccade._system.files import check_folder
 from saccade._system.notes import say
 from saccade.errors import ArgumentError
 from saccade.train.options import Options
@@ -58,7 +59,9 @@ def suit(kind: Kind, model: str, data: str, given: Mapping[str, Any], objects: A
             saved = run.options(flat)
             names = (field.name for field in fields(flat) if not field.metadata.get("place"))
             return Suited({name: getattr(saved, name) for name in names}, data=objects)
-    elif data not in kind.builtin:
+        return _on_machine(Suited(recipe(kind, model, data), data=objects), given)
+    check_folder("--run", folder)  # before the data, which take their time
+    if data not in kind.builtin:
         return _on_machine(kind.suited(model, {**given, "data": data}, objects), given)
     return _on_machine(Suited(recipe(kind, model, data), data=objects), given)
 

@@ -230,7 +230,7 @@ def stored_baselines(results: Mapping[str, Any], split: str) -> dict[str, Baseli
 
 
 def better_baseline(results: Mapping[str, Any], headline: str) -> str:
-    """Return a line about the best baseline if it is better than the model on validation, else "".
+    """Return a line about the best baseline if it is better than the model on validation in four digits, else "".
 
     >>> plain = {"metrics": {"accuracy": 0.92}, "about": "TF-IDF", "seconds": 2.0, "advice": "try --model sum"}
     >>> results = {"validation": {"accuracy": 0.9}, "baselines": {"validation": {"tfidf": plain}}}
@@ -244,7 +244,7 @@ def better_baseline(results: Mapping[str, Any], headline: str) -> str:
         if headline in baseline.metrics
     }
     name = max(scores, key=lambda name: scores[name][0], default=None)
-    if name is None or not scores[name][0] > own:
+    if name is None or not scores[name][0] > own or f"{scores[name][0]:.4g}" == f"{own:.4g}":
         return ""
     score, advice = scores[name]
     line = f"a baseline is better on validation: {name} {score:.4g} > {own:.4g} ({headline.replace('_', ' ')})"

@@ -130,10 +130,10 @@ class Run:
     def path(self, value: str) -> str:
         """Return a path among the options.
 
-        It is relative to the folder where the run was made, if it exists there.
+        It is relative to the folder where the run was made, unless it exists in the working folder alone.
         """
-        path = Path(self.config.get("folder", ""), value)
-        return str(path) if path.exists() and path != Path.cwd() / value else value
+        path, here = Path(self.config.get("folder", ""), value), Path.cwd() / value
+        return value if path == here or (here.exists() and not path.exists()) else str(path)
 
     def located(self, options: T, builtin: Container[str], *, here: bool = False) -> T:
         """Return options with relative paths that start where the run was made.

@@ -1,5 +1,6 @@
 """A trained model from a run's folder."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,20 +27,14 @@ class Trained:
     model: nn.Module
     options: Any
 
-    @property
-    def other_data(self) -> dict[str, str]:
-        """Path of the data that are measured, if they are neither those of training nor in their place."""
-        data = getattr(self.task, "settings", self.options).data
-        if data == self.run.located(self.options, ()).data or self.task.data.fingerprint == self.run.config["data"]:
-            return {}
-        return {"data": data}
 
-
-def load_trained(kind: Kind, run: Run, device: torch.device, objects: Any = None, data: str | None = None) -> Trained:
+def load_trained(
+    kind: Kind, run: Run, device: torch.device, objects: Any = None, given: Mapping[str, Any] | None = None
+) -> Trained:
     """Load the model of a run on a device.
 
-    Evaluations of a run with Python objects as its data need these `objects`. If files of data were moved, `data` is
-    their new path.
+    Evaluations of a run with Python objects as its data need these `objects`. `given` has other options of data, such
+    as the new path of moved files.
 
     Raises RunError if nothing is trained, or the folder's files do not belong together.
     """
@@ -53,7 +48,7 @@ def load_trained(kind: Kind, run: Run, device: torch.device, objects: Any = None
         raise RunError(f"{run.folder / 'config.json'}: it names two models, {model_name} and {options.model}")
     run.check_files()
     located = run.located(options, kind.builtin)
-    task = kind.restore(located if data is None else replace(located, data=data), run.folder, objects)
+    task = kind.restore(replace(located, **(given or {})), run.folder, objects)
     with undisturbed():  # weights that are replaced
         model = task.build()
     try:

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from backends.cpu.cases import SCALES, allowed, assert_as_defined, draw, flags, run, shapes
 from near import assert_near
-from saccade import AuxRequest, attend, errors, explain, masks, normalizers, reads, remember, scores
+from saccade import AuxRequest, attend, errors, explain, masks, normalizers, plainly, reads, remember, scores
 from saccade.backends import cpu
 from saccade.backends.cpu import steps
-from saccade.kernels.threads import without_kernels
 
 
 @pytest.fixture(autouse=True)
@@ -272,7 +271,7 @@ def test_a_step_like_the_last_is_checked_where_it_differs(repeated):
             memory.read(wrong)
     mapped = torch.func.vmap(memory.read)(query[None])
     torch.testing.assert_close(mapped[0], memory.read(query))
-    with without_kernels("as a test"):
+    with plainly():
         torch.testing.assert_close(memory.read(query), mapped[0])
     assert repeated.count(True) == 1
 

@@ -55,6 +55,27 @@ def test_a_language_that_is_missing_is_named(tmp_path):
         open_corpus(path, "de", "en")
 
 
+@every("languages", [("de", "de"), ("de-AT", "de-AT"), ("de", None)])
+@every("sides", [(None, None), ("de", "en"), ("de", "de-AT")])
+def test_tmx_of_one_language_is_refused(tmp_path, languages, sides):
+    variants = [f'<tuv xml:lang="{language}"><seg>satz {{n}}</seg></tuv>' for language in languages if language]
+    units = "".join(f"<tu>{''.join(variants)}</tu>".format(n=n) for n in range(40))
+    message = f"a.tmx: expected a source and a target language, got {languages[0].lower()} for both"
+    with pytest.raises(ArgumentError, match=message):
+        open_corpus(written(tmp_path / "a.tmx", units), *sides)
+
+
+def test_two_names_of_one_language_are_one_side(tmp_path):
+    units = "".join(UNIT.format(n=n) for n in range(40))
+    message = "--target: expected another side than --source, got de-AT, whose texts are those of de; name the other"
+    for path in (written(tmp_path / "a.tmx", units), xliff(tmp_path, "a.xlf")):
+        with pytest.raises(ArgumentError, match=message):
+            open_corpus(path, "de", "de-AT")
+    two = units.replace("</tu>", '<tuv xml:lang="de"><seg>anders</seg></tuv></tu>')
+    corpus = open_corpus(written(tmp_path / "a.tmx", two), "de-AT", "de")
+    assert corpus.example("test", 0).source.startswith("satz") and corpus.example("test", 0).target == "anders"
+
+
 @every("name", list(BODY))
 def test_xliff_knows_its_languages_and_may_be_turned(tmp_path, name):
     blank = UNITS[name].replace("line {n}", "").format(n=99)

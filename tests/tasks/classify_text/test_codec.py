@@ -104,7 +104,7 @@ def test_each_text_is_cut_once(monkeypatch):
     first = codec.encode(examples, "train")
     assert codec.encode(examples, "validation") == first and cut == TEXTS[:2]
     assert [text.labels for text in first] == [[0], [1], [0]] and first[0].ids == codec.words.encode(TEXTS[0])
-    with pytest.raises(ArgumentError, match="the label 'new' of the test split is none of the run's: bad, good"):
+    with pytest.raises(ArgumentError, match=r"expected labels of the run \(bad, good\), got 'new' in test; correct"):
         codec.encode([LabelledText("film", "new", "")], "test")
 
 

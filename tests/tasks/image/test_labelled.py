@@ -29,7 +29,7 @@ def test_samples_have_the_numbers_of_their_labels():
 
 
 def test_an_unknown_label_is_rejected():
-    with pytest.raises(ArgumentError, match="none of the run's"):
+    with pytest.raises(ArgumentError, match="expected labels of the run"):
         replace(SHAPES, labels=("cat", "dog")).encode(EXAMPLES, "train")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from saccade.serve import Limits, application
-from saccade.serve.inputs import file_columns
+from saccade.serve.inputs import example_input, file_columns
 from tasks.laws.checks import is_near
 from tasks.laws.table import TABLE, each_task
 
@@ -55,3 +55,15 @@ def test_a_server_reads_no_file_of_its_machine(run, asked):
             for row in (path, {column: path, "question": "what is it?"}, {column: "", "name": path, "question": "?"}):
                 response = client.post("/predict", content=json.dumps({"inputs": [row]}))
                 assert response.status_code == 422 and list(response.json()) == ["error"]
+
+
+@each_task
+def test_a_wrong_body_is_answered_with_an_example_that_is_right(run, asked):
+    with TestClient(application(run, Limits(wait_ms=0))) as client:
+        for content in ([], {}, {"inputs": [None]}):
+            error = client.post("/predict", content=json.dumps(content)).json()["error"]
+            assert "expected" in error and "path" not in error, error
+        example = {"inputs": [example_input(run.task)]}
+        assert error.endswith(f"; for example {json.dumps(example, ensure_ascii=False)}"), error
+        if not file_columns(run.task) and run.task.name != "memorize":  # whose questions depend on the problem
+            assert client.post("/predict", content=json.dumps(example)).status_code == 200

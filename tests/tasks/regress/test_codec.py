@@ -5,11 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from saccade import runs
 from saccade.data.objects import OBJECTS
 from saccade.errors import ArgumentError
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.regress import codec
-from saccade.tasks.regress.codec import POINTS, Columns, kept_points
+from saccade.tasks.regress.codec import POINTS, Columns, check_start, kept_points
 from saccade.tasks.regress.data import open_numbers
 from saccade.tasks.regress.data.encoding import ColumnCode, Encoding
 
@@ -78,12 +79,16 @@ def test_members_of_an_ensemble_read_cells_alike():
         check_alike(first.task, [third], lambda job: job.codec.parts)
 
 
-def test_a_start_that_cannot_be_is_noted():
+def test_a_start_that_cannot_be_is_left_out_unless_an_option_asks_for_it():
     options = SimpleNamespace(start="stacked")
     few = open_numbers(OBJECTS, [(float(n), float(n * n)) for n in range(20)])
     columns, notes = Columns.fit(few, options)
     size = few.size("train")
-    expected = f"--start stacked: the model has no start, since {size} rows to train on are fewer than 20"
-    assert notes == ["", expected] and columns.start is None
-    assert Columns.fit(open_numbers("maximum"), options)[1][-1].endswith("since it reads sets")
-    assert Columns.fit(few, None)[1] == [""]
+    assert notes == [""] and columns.start is None
+    expected = f"--start: expected none for few, whose {size} rows to train on are fewer than 20, got stacked; leave it"
+    with pytest.raises(ArgumentError, match=expected):
+        check_start("stacked", few, "few")
+    with pytest.raises(ArgumentError, match="--start: expected none for maximum, which are sets, got linear; leave it"):
+        runs.train("regress", data="maximum", start="linear", max_steps=1)
+    with pytest.raises(ArgumentError, match="--start: expected none for data, which are sets, got linear; leave it"):
+        runs.train("regress", data=[([1.0, n], n) for n in range(40)], sets=True, start="linear", max_steps=1)

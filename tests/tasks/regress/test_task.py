@@ -175,7 +175,7 @@ def test_coverage_is_that_of_the_intervals(tmp_path, capsys):
     wide, narrow = (run.predict("20", coverage=share)[0] for share in (0.99, 0.2))
     assert wide.lower < narrow.lower < narrow.mean == wide.mean < narrow.upper < wide.upper
     metric = run.evaluate("test", coverage=0.2).metrics["coverage"]
-    assert metric["signature"] == "nominal:0.2"
+    assert metric["signature"] == "0.2 is expected"
     assert metric["score"] <= run.evaluate("test").metrics["coverage"]["score"]
     for share in ("0", "1", "-1", "nan"):
         assert main(["predict", str(run.folder), "20", "--coverage", share]) == 2

@@ -25,7 +25,7 @@ def test_forty_minutes_have_the_published_recipe():
 @pytest.mark.parametrize(
     ("heard", "steps", "said"),
     [
-        (Heard(120, 0.5, 1), 1000, "120 recordings of 0.5 s in the median, a word each: the recipe for few words"),
+        (Heard(120, 0.5, 1), 2000, "120 recordings of 0.5 s in the median, a word each: the recipe for few words"),
         (Heard(4000, 1.0, 1), 2000, "4,000 recordings of 1.0 s in the median, a word each: the recipe for words"),
         (Heard(80_000, 1.0, 1), 5000, "80,000 recordings of 1.0 s in the median, a word each: the recipe for words"),
         (Heard(300, 2.0, 4), 2000, "300 recordings of 2.0 s in the median, 10 minutes of speech: the recipe for li"),
@@ -91,9 +91,9 @@ def test_features_have_no_options_of_waveforms(monkeypatch):
 
 def test_the_way_to_a_better_model_of_words_is_named():
     chosen = options_class(TRANSCRIBE, "las")(model="las", data="a/folder", **suited(Heard(120, 0.5, 1), USUAL)[0])
-    assert advice(chosen) == "try --max-steps 2000 --schedule-steps 2000"
+    assert advice(chosen) == "try --max-steps 4000 --schedule-steps 4000"
     assert advice(replace(chosen, normalization="bands")) == "try --normalization recording --trim-db 40"
     assert (
         advice(replace(chosen, max_steps=None, max_minutes=1.0))
-        == "try --max-minutes 2 --max-steps 2000 --schedule-steps 2000"
+        == "try --max-minutes 2 --max-steps 4000 --schedule-steps 4000"
     )

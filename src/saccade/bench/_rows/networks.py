@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from saccade._plainly import plainly
 from saccade._system.environment import bound_shape_caches, matmul_precision
 from saccade.bench.formulas import joined, training
 from saccade.bench.row import Prepare, Row, Run, Setup, Work, at_most, package, times
 from saccade.kernels.cells import lstm_cell
-from saccade.kernels.threads import without_kernels
 from saccade.models.padded import Padded
 from saccade.models.rnnsearch import Options, RNNSearch
 from saccade.nn import MixtureOfExperts, MultiheadAttention
@@ -79,7 +79,7 @@ def _network(sizes: _Sizes, function: Callable[..., Tensor], inputs: Tensor) -> 
 
 def _plain(ours: Prepare, *inputs: Tensor) -> Run:
     """Our call by plain formulas of PyTorch."""
-    return without_kernels("they are measured")(ours(*inputs))
+    return plainly()(ours(*inputs))
 
 
 def _controlled(sizes: _Sizes, memory: ExternalMemory, lstm: nn.LSTMCell, inputs: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ Source:
 
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 from xml.etree import ElementTree
@@ -53,22 +53,33 @@ def read_pair_file(path: Path, source: str | None, target: str | None) -> Table:
         raise ArgumentError(f"{path}: expected a whole {kind} file, got a damaged one ({error})") from error
     if not units:
         raise ArgumentError(f"{path}: expected units of a source and its target, found none")
+    there = sorted({language for unit in units for language in unit})
+    if is_tmx and len({language.partition("-")[0] for language in there}) == 1 and not any(map(_differs, units)):
+        raise ArgumentError(f"{path}: expected a source and a target language, got {there[-1]} for both")
     if not is_tmx:
         first, second, *_ = units[0]
         source, target = source or first, target or second
         if source.lower() == target.lower():
-            way_out = f"name the other side of {path}"
-            raise ArgumentError(f"--target: expected another side than --source, got {target} for both; {way_out}")
-    there = sorted({language for unit in units for language in unit})
+            raise _one_side(path, f"{target} for both")
     for option, side in (("--source", source), ("--target", target)):
         if side is None or side.lower() not in there:
             raise ArgumentError(f"{option}: expected one of {', '.join(there)}, got {side or 'none'} for {path}")
     sides = [str(side).lower() for side in (source, target)]
     kept = [number for number, unit in enumerate(units) if all(unit.get(side, "").strip() for side in sides)]
     rows = [tuple(units[number][side] for side in sides) for number in kept]
+    if rows and all(first == second for first, second in rows):  # de and de-AT are one if there is no other German
+        raise _one_side(path, f"{target}, whose texts are those of {source}")
     left = len(units) - len(kept)
     note = f"{path}: left out {left} of {len(units)} units, which have no {source} or no {target}" if left else ""
     return Table(rows, lambda index: f"unit {kept[index] + 1} of {path}", note=note, size=len(rows))
+
+
+def _differs(unit: Mapping[str, str]) -> bool:
+    return len(set(unit.values())) > 1
+
+
+def _one_side(path: Path, got: str) -> ArgumentError:
+    return ArgumentError(f"--target: expected another side than --source, got {got}; name the other side of {path}")
 
 
 def _opened(path: Path) -> IO[bytes]:

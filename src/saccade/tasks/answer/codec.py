@@ -144,6 +144,14 @@ class Questions:
             words, sight = Words.from_json(content["words"]), Sight.restore(content["sight"])
         return cls(words, output, sight, options, sight.open_store(folder, options))
 
+    def opening(self) -> dict[str, Any]:
+        """Return options to open other data."""
+        return self.sight.opening()
+
+    def adapted(self, data: Corpus) -> Any:
+        """Return other data as this codec reads them."""
+        return self.sight.adapted(data)
+
     def encode(self, examples: Sequence[Asked], split: str) -> list[Encoded]:
         """Return questions with the shares of known answers."""
         samples = list[Encoded]()

@@ -119,6 +119,14 @@ class Captions:
             target, sight = from_json(content["target"]), Sight.restore(content["sight"])
         return cls(target, longest, sight, options, sight.open_store(folder, options))
 
+    def opening(self) -> dict[str, Any]:
+        """Return options to open other data."""
+        return self.sight.opening()
+
+    def adapted(self, data: Corpus) -> Any:
+        """Return other data as this codec reads them."""
+        return self.sight.adapted(data)
+
     def encode(self, examples: Sequence[Captioned], split: str) -> list[Shown]:
         """Return the images of examples, or their features."""
         return [shown(self.store, example) for example in examples]

@@ -20,7 +20,7 @@ from saccade.tasks.glimpse.eyes import Eyes, most_glimpses, numbers_of
 from saccade.tasks.glimpse.options import RECIPES, REQUESTS, EvalRequest, LookRequest, Options, Request
 from saccade.tasks.glimpse.spelling import Spelling
 from saccade.tasks.image.augment import check_shift
-from saccade.tasks.image.dataset import Dataset, check_scaled
+from saccade.tasks.image.dataset import Dataset, Scaled, check_scaled
 from saccade.tasks.image.dataset import Example as Labelled
 from saccade.tasks.image.images import SUFFIXES, Pixels, batch_of, image_of
 from saccade.tasks.image.labelled import LabelledImages, Sample
@@ -84,6 +84,15 @@ class GlimpsedImages(LabelledImages):
             raise ArgumentError(f"--entropy-bonus: expected 0 without --learn-deviation, got {got}")
         check_shift(options.shift, data.shape)
         return codec, ()
+
+    def opening(self) -> dict[str, Any]:
+        """Return options to open other data: none, since models glimpse at images of any size."""
+        return {}
+
+    def adapted(self, data: Dataset) -> Any:
+        """Return other data with the channels of the run."""
+        shape = (self.shape[0], *data.shape[1:])
+        return data if shape == tuple(data.shape) else Scaled(data, shape)
 
     @cached_property
     def spelling(self) -> Spelling:

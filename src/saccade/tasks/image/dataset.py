@@ -1,7 +1,9 @@
 """Labelled images in three splits."""
 
 import hashlib
+import io
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -10,9 +12,21 @@ from torch import Tensor
 
 from saccade.data import Examples, Row, Rows, dataset
 from saccade.data.dataset import SPLITS, spread
+from saccade.data.splits import wholes
 from saccade.errors import ArgumentError
+from saccade.tasks.image.images import encode_png, read_image
 
-__all__ = ["HELD_OUT", "Dataset", "Example", "ImageRows", "check_scaled", "pixels", "refuse_size", "statistics"]
+__all__ = [
+    "HELD_OUT",
+    "Dataset",
+    "Example",
+    "ImageRows",
+    "Scaled",
+    "check_scaled",
+    "pixels",
+    "refuse_size",
+    "statistics",
+]
 
 HELD_OUT = (10, 5000)
 """Held-out images of files for a missing split: one in 10, and at most 5,000."""
@@ -64,7 +78,7 @@ class ImageRows(Examples[Example]):
     def __init__(self, rows: Rows[Row], *, unscaled: bool = False) -> None:
         super().__init__(rows, self._example)
         self.unscaled, self.labels = unscaled, tuple(sorted({row["label"] for row in rows.splits["train"]}))
-        if len(self.labels) < 2:
+        if len(self.labels) < 2 and wholes() is None:
             raise ArgumentError(f"labels: expected two or more, got {', '.join(self.labels) or 'none'}")
         known = set(self.labels)
         for split in SPLITS:
@@ -97,6 +111,31 @@ class ImageRows(Examples[Example]):
 
     def _image(self, row: Row) -> Any:
         return np.broadcast_to(row["image"], self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """Data with images of another size or other channels than their own.
+
+    Args:
+        data: examples with an `image` each.
+        shape: channels, height and width.
+    """
+
+    data: Any
+    shape: tuple[int, int, int]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.data, name)
+
+    def example(self, split: str, index: int) -> Any:
+        """Return one example of a split."""
+        example = self.data.example(split, index)
+        if tuple(example.image.shape) == self.shape:
+            return example
+        channels, *size = self.shape
+        file = io.BytesIO(encode_png(example.image))
+        return example._replace(image=read_image(file, f"{split} {index}", channels=channels, size=(size[0], size[1])))
 
 
 def pixels(images: Tensor) -> Tensor:

@@ -12,9 +12,10 @@ from torch import Tensor, nn
 from saccade._system.files import write_json
 from saccade.tasks.export import Signature
 from saccade.tasks.image.augment import check_shift, flipped_and_shifted
-from saccade.tasks.image.dataset import Dataset, check_scaled, pixels, statistics
+from saccade.tasks.image.dataset import Dataset, Scaled, check_scaled, pixels, statistics
 from saccade.tasks.image.dataset import Example as Labelled
 from saccade.tasks.image.images import Pixels, encode_png, image_of
+from saccade.tasks.image.start import PretrainedStart
 from saccade.tasks.labels.ranking import label_numbers
 from saccade.tasks.labels.ranks import Batch
 from saccade.tasks.saved import labels_from, reading, whole_number
@@ -48,6 +49,7 @@ class LabelledImages:
         mean, std: of each channel of training images in [0, 1], or () if models take images unscaled.
         longest: symbols of the longest label if labels are strings, else 1.
         options: of the run.
+        start: weights of a pretrained network, if the model has one.
     """
 
     labels: tuple[str, ...]
@@ -56,30 +58,46 @@ class LabelledImages:
     std: tuple[float, ...] = ()
     longest: int = 1
     options: Any = field(default=None, compare=False)
+    start: PretrainedStart | None = field(default=None, compare=False)
 
     @classmethod
     def fit(cls, data: Dataset, options: Any) -> tuple[Self, Iterable[str]]:
         """Learn labels, sizes and statistics of channels."""
         check_scaled(data, options.size)
         check_shift(options.shift, data.shape)
+        if (start := PretrainedStart.open(options)) is not None:
+            start.prepare(data, options)
         mean, std = statistics(lambda index: data.example("train", index).image, data.size("train"))
-        return cls(tuple(data.labels), data.shape, mean, std, options=options), ()
+        return cls(tuple(data.labels), data.shape, mean, std, options=options, start=start), ()
 
     def save(self, folder: Path) -> None:
-        """Write labels.json."""
+        """Write labels.json, and pretrained weights."""
         numbers = {"mean": list(self.mean), "std": list(self.std)}
         sizes = dict(zip(_SIZES, self.shape, strict=True))
         strings = {"longest": self.longest} if self.longest > 1 else {}
         write_json(folder / _FILE, {"labels": list(self.labels), **sizes, **numbers, **strings})
+        if self.start is not None:
+            self.start.save(folder)
 
     @classmethod
     def restore(cls, folder: Path, options: Any) -> Self:
-        """Read labels.json, or raise an `ArgumentError` if it is missing or damaged."""
+        """Read the files of `save`, or raise an `ArgumentError` if one is missing or damaged."""
         with reading(folder / _FILE, "the labels") as content:
             channels, height, width = (whole_number(content, name) for name in _SIZES)
             mean, std = (tuple(map(float, content[name])) for name in ("mean", "std"))
             longest = whole_number(content, "longest") if "longest" in content else 1
-            return cls(labels_from(content), (channels, height, width), mean, std, longest, options)
+            labels = labels_from(content)
+        start = PretrainedStart.restore(folder, options)
+        return cls(labels, (channels, height, width), mean, std, longest, options, start)
+
+    def opening(self) -> dict[str, Any]:
+        """Return options to open other data: images of the size of the run."""
+        _, height, width = self.shape
+        return {"size": height} if height == width >= 8 else {}
+
+    def adapted(self, data: Dataset) -> Any:
+        """Return other data, with images scaled to the size of the run."""
+        return data if tuple(data.shape) == self.shape else Scaled(data, self.shape)
 
     def encode(self, examples: Sequence[Labelled], split: str) -> list[Sample]:
         """Convert labels to numbers, or raise an `ArgumentError` for an unknown one."""
@@ -100,7 +118,10 @@ class LabelledImages:
     def build(self, model: Any) -> nn.Module:
         """Return a model for these channels and labels."""
         options = select(self.options, model.Options)
-        return model(self.shape[0], len(self.labels), options, self.mean, self.std)  # type: ignore[no-any-return]
+        classifier: nn.Module = model(self.shape[0], len(self.labels), options, self.mean, self.std)
+        if self.start is not None:
+            self.start.apply(classifier)
+        return classifier
 
     def signature(self, model: nn.Module) -> Signature:
         """Return the model as a function of images, for `saccade export`."""

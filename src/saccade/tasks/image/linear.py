@@ -18,7 +18,7 @@ __all__ = ["LINEAR", "Linear", "Neighbours", "colours", "neighbours", "small"]
 
 _SIDE = 16  # largest height and width of images whose pixels are compared
 _NUMBERS = 200_000_000  # images × features × classes of a fit, at most: it takes seconds
-_STEPS, _AT_ONCE = 200, 1000
+_STEPS, _AT_ONCE = 200, 100
 _LARGE, _SURE = 0.1, 3.0  # share of right answers, and standard errors
 
 
@@ -29,7 +29,8 @@ def small(images: Tensor) -> Tensor:
     torch.Size([2, 384])
     """
     height, width = (min(side, _SIDE) for side in images.shape[2:])
-    return F.adaptive_avg_pool2d(pixels(images), (height, width)).flatten(1)
+    parts = (F.adaptive_avg_pool2d(pixels(part), (height, width)) for part in images.split(_AT_ONCE))
+    return torch.cat(list(parts)).flatten(1)
 
 
 def colours(images: Tensor) -> Tensor:
@@ -38,7 +39,7 @@ def colours(images: Tensor) -> Tensor:
     >>> colours(torch.zeros(2, 3, 8, 8, dtype=torch.uint8)).shape
     torch.Size([2, 512])
     """
-    return colour_shares(pixels(images))
+    return torch.cat([colour_shares(pixels(part)) for part in images.split(_AT_ONCE)])
 
 
 class Linear(NamedTuple):

@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pad_sequence
 from saccade.errors import ArgumentError
 from saccade.models.image_encoder import FeatureEncoder, ImageEncoder, Visual
 from saccade.tasks.image.augment import flipped_and_shifted
-from saccade.tasks.image.dataset import pixels, statistics
+from saccade.tasks.image.dataset import Scaled, pixels, statistics
 from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.saved import whole_number
 from saccade.train.task import Suited, recipe
@@ -85,6 +85,14 @@ class Sight:
         except ArgumentError as error:
             raise ArgumentError(f"{folder}: {error}") from error
         return store
+
+    def opening(self) -> dict[str, Any]:
+        """Return options to open other data: images of about the size of the run."""
+        return {} if self.shape is None else {"size": max(self.size)}
+
+    def adapted(self, data: Any) -> Any:
+        """Return other data, with images scaled to the size of the run."""
+        return data if self.shape in (None, data.shape) else Scaled(data, self.shape)
 
     def blank(self) -> Tensor | Features:
         """Return an image or features of zeros.

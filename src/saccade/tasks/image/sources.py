@@ -52,7 +52,7 @@ COLUMNS = (
 """Needed columns of labelled images. `open_files` reads the image."""
 
 
-def open_files(data: str, size: int | None, objects: Any, names: SplitNames) -> Dataset | None:
+def open_files(data: str, size: int | None, objects: Any, names: SplitNames, largest: int = LARGEST) -> Dataset | None:
     """Return the labelled images of a path or of Python objects.
 
     The result is None if the path does not exist.
@@ -60,9 +60,10 @@ def open_files(data: str, size: int | None, objects: Any, names: SplitNames) -> 
     Args:
         data: the path of a folder, an archive or a table, or "objects".
         size: height and width in pixels: a file is scaled to cover this square, and cut to it. None: as the first file
-            if neither side is above 64, else 64. Arrays keep their size.
+            if neither side is above `largest`, else `largest`. Arrays keep their size.
         objects: rows of an image and a label, see `saccade.tasks.image.pictures.source_of`.
         names: the names of splits.
+        largest: see `size`.
 
     Example:
         >>> rows = [(np.full((8, 8), level, np.uint8), level % 2) for level in range(40)]
@@ -71,7 +72,7 @@ def open_files(data: str, size: int | None, objects: Any, names: SplitNames) -> 
         ((1, 8, 8), ('0', '1'))
     """
     path = data_path(data)
-    scaled = _Scaled(size, path if path.is_dir() else path.parent if data != OBJECTS else Path())
+    scaled = _Scaled(size, path if path.is_dir() else path.parent if data != OBJECTS else Path(), largest)
 
     def folders(source: Path, names: SplitNames) -> dict[str, Table] | None:
         return _folders(source, names, scaled)
@@ -152,15 +153,15 @@ def _empty(folder: Path, names: list[str]) -> str:
 class _Scaled:
     """Conversion of cells to images of one size: files are scaled, arrays keep theirs."""
 
-    def __init__(self, size: int | None, folder: Path) -> None:
-        self.shape, self.folder = None if size is None else (size, size), folder
+    def __init__(self, size: int | None, folder: Path, largest: int) -> None:
+        self.shape, self.folder, self.largest = None if size is None else (size, size), folder, largest
         self.changed, self.files, self.arrays, self.bytes = 0, 0, 0, 0
 
     def look(self, source: Path | memoryview) -> None:
         """Take the size of a file for all, unless there is one."""
         if self.shape is None:
             height, width = self._read(source).shape[1:]
-            self.shape = (height, width) if max(height, width) <= LARGEST else (LARGEST, LARGEST)
+            self.shape = (height, width) if max(height, width) <= self.largest else (self.largest, self.largest)
 
     def __call__(self, cell: Any) -> NDArray[np.uint8]:
         """Return the image of a cell, uint8."""

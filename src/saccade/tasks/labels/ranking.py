@@ -78,6 +78,6 @@ def label_numbers(labels: Sequence[str], targets: Sequence[str], split: str) -> 
     numbers = {label: number for number, label in enumerate(labels)}
     for label in targets:
         if label not in numbers:
-            wrong = f"the label {label!r:.60} of the {split} split is none of the run's"
-            raise ArgumentError(f"--data: {wrong}: {', '.join(labels):.80}")
+            expected = f"expected labels of the run ({', '.join(labels):.80})"
+            raise ArgumentError(f"--data: {expected}, got {label!r:.60} in {split}; correct it, or leave its rows out")
     return [numbers[label] for label in targets]

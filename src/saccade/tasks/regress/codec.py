@@ -17,8 +17,10 @@ from saccade.models.padded import Padded
 from saccade.models.regressor import Regressor, Sizes, TrainingData
 from saccade.tasks.batches import Sampler
 from saccade.tasks.export import Signature
+from saccade.tasks.regress.data import BUILTIN
 from saccade.tasks.regress.data.cells import exact
-from saccade.tasks.regress.data.encoding import Encoding, line_of
+from saccade.tasks.regress.data.encoding import Encoding
+from saccade.tasks.regress.data.other import known_columns
 from saccade.tasks.regress.data.rows import Example as Row
 from saccade.tasks.regress.data.rows import Numbers
 from saccade.tasks.regress.inputs import Question, read_cells, read_numbers
@@ -28,7 +30,7 @@ from saccade.tasks.task import AsTraining, Job
 from saccade.train.options import select
 from saccade.train.task import Example
 
-__all__ = ["ENDLESS", "LEARNED", "POINTS", "Batch", "Columns", "Sample", "kept_points", "pad", "sampler"]
+__all__ = ["ENDLESS", "LEARNED", "POINTS", "Batch", "Columns", "Sample", "check_start", "kept_points", "pad", "sampler"]
 
 POINTS = 1000
 """Largest number of training points in a model's memory and in a curve."""
@@ -119,6 +121,8 @@ class Columns:
         kept = rows[:POINTS] if size is None else [data.example("train", index) for index in kept_points(size)]
         points, answers = zip(*(row[:2] for row in kept), strict=True) if features else ((), ())
         kind, start = getattr(options, "start", "none"), None
+        if getattr(options, "data", None) in BUILTIN:  # whose recipes have none
+            check_start(kind, data, options.data)
         if features and kind != "none":
             start = fit_start(inputs.numpy(), outputs.numpy(), kind)
         if start is not None:
@@ -132,13 +136,7 @@ class Columns:
             )
         scales = *_scales(inputs), *_scales(outputs)
         columns = cls(features, targets, *scales, points, answers, start, data.encoding, options)
-        notes = [note]
-        if start is not None:
-            notes.append(start.note(targets))
-        elif kind != "none":
-            why = f"{len(rows)} rows to train on are fewer than {FEWEST}" if features else "it reads sets"
-            notes.append(f"--start {kind}: the model has no start, since {why}")
-        return columns, notes
+        return columns, [note] if start is None else [note, start.note(targets)]
 
     def save(self, folder: Path) -> None:
         """Write columns.json."""
@@ -175,9 +173,24 @@ class Columns:
             return replace(columns, start=Fitted.restore(content, len(features), len(targets)))
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns of an input, () for sets."""
+        return self.features if self.encoding is None else self.encoding.names
+
+    @property
     def sizes(self) -> Sizes:
         """Sizes of a model."""
         return Sizes(len(self.features), len(self.targets), len(self.points))
+
+    def opening(self) -> dict[str, Any]:
+        """Return options to open other data: all columns, and the targets of the run."""
+        several = any(name[-1:].isdecimal() or "," in name for name in self.targets)  # perhaps of one cell
+        target = self.options.target or (None if several else ",".join(self.targets))
+        return {"target": target, "features": self.options.features if self.options.sets else None}
+
+    def adapted(self, data: Numbers) -> Numbers:
+        """Return other data with the columns of the run, by its codes."""
+        return known_columns(data, self.features, self.targets, self.encoding)
 
     def encode(self, examples: Sequence[Row], split: str) -> list[Sample]:
         """Return samples without indices among known points."""
@@ -227,7 +240,7 @@ class Columns:
 
     def show(self, example: Row, name: str) -> Example:
         """Return the cells or numbers of an example, and their answers."""
-        text = line_of(example.cells) if example.cells else exact(example.numbers)
+        text = exact(example.numbers) if self.encoding is None else self.encoding.line(example.cells)
         return Example(Question(example.numbers, example.cells), text, exact(example.answers))
 
     def read(self, line: str, number: int) -> Question:
@@ -279,6 +292,24 @@ def sampler(job: Job) -> Sampler[Sample]:
         ]
 
     return Sampler(samples, size, settings.batch_size, settings.seed, count=len)
+
+
+def check_start(start: str, data: Numbers, name: str) -> None:
+    """Reject a start that the model of some data cannot have.
+
+    Args:
+        start: of an option.
+        data: the data.
+        name: the data, for the message.
+
+    Raises:
+        ArgumentError: for sets, and for fewer than 20 training rows.
+    """
+    size = data.size("train")
+    if start == "none" or (data.features and (size is None or size >= FEWEST)):
+        return
+    why = f"whose {size} rows to train on are fewer than {FEWEST}" if data.features else "which are sets"
+    raise ArgumentError(f"--start: expected none for {name}, {why}, got {start}; leave it out")
 
 
 def kept_points(size: int) -> range:

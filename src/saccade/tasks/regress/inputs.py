@@ -13,8 +13,8 @@ from saccade.data.columns import CellError
 from saccade.data.dataset import counted, inventory
 from saccade.errors import ArgumentError
 from saccade.tasks.regress.data.cells import exact, flat
-from saccade.tasks.regress.data.encoding import Cell, Encoding, line_of
-from saccade.tasks.regress.data.rows import column_cells, column_numbers
+from saccade.tasks.regress.data.columns import column_cells, column_numbers
+from saccade.tasks.regress.data.encoding import Cell, Encoding
 
 __all__ = ["MOST", "Question", "lines_of", "read_cells", "read_numbers"]
 
@@ -68,7 +68,7 @@ def read_numbers(line: str, number: int, features: Sequence[str]) -> tuple[float
 def read_cells(line: str, number: int, encoding: Encoding) -> Question:
     """Return the features of a line of cells with commas, semicolons or tabs between, and note unknown categories.
 
-    Several columns have these marks between. A single one may contain semicolons and tabs.
+    The first of these marks that makes enough cells is between them. A single cell may contain semicolons and tabs.
 
     Args:
         line: the line. Quotes enclose a cell with a comma.
@@ -78,9 +78,11 @@ def read_cells(line: str, number: int, encoding: Encoding) -> Question:
     Raises:
         ArgumentError: if there are more or fewer cells, or a cell of numbers or dates is neither.
     """
-    mark = next((mark for mark in ",;\t" if mark in line and len(encoding.columns) > 1), ",")
+    count, usual = len(encoding.columns), encoding.marks[0]
+    marks = [mark for mark in encoding.marks if mark in line and count > 1] or [usual]
     try:
-        parts = next(csv.reader([line.strip(" \r\n")], delimiter=mark, skipinitialspace=True), [])
+        cut = [next(csv.reader([line.strip(" \r\n")], delimiter=mark, skipinitialspace=True), []) for mark in marks]
+        parts = next((cells for cells in cut if len(cells) == count), cut[0])
         cells = tuple(_checked(parts, encoding))
         numbers = encoding.encode(cells)
     except CellError as error:
@@ -121,7 +123,7 @@ def lines_of(inputs: Any, features: Sequence[str], encoding: Encoding | None = N
             continue
         try:
             if encoding is not None:
-                yield line_of(_cells(row, encoding))
+                yield encoding.line(_cells(row, encoding))
             else:
                 yield exact(_by_name(row, features) if isinstance(row, Mapping) else _of_row(row, features))
         except CellError as error:
@@ -137,7 +139,7 @@ def _is_number(value: Any) -> bool:
 def _cells(row: Any, encoding: Encoding) -> list[Cell]:
     if isinstance(row, Mapping):
         cells = {str(name): cell for name, cell in row.items()}
-        return [cell for _, cell in column_cells(encoding.names, cells)]
+        return [cell for _, cell in column_cells(encoding.names, cells, written=encoding.written)]
     row = row.tolist() if hasattr(row, "tolist") else row
     return _checked([row] if _is_number(row) or not isinstance(row, Iterable) else list(row), encoding)
 
@@ -145,7 +147,7 @@ def _cells(row: Any, encoding: Encoding) -> list[Cell]:
 def _checked(row: Sequence[Any], encoding: Encoding) -> list[Cell]:
     cells = list[Cell]()
     for name, value in zip(encoding.names, row, strict=False):
-        cells += [cell for _, cell in column_cells([name], {name: value})]
+        cells += [cell for _, cell in column_cells([name], {name: value}, written=encoding.written)]
     for count in (len(row), len(cells)):
         if count != len(encoding.columns):
             expected = f"expected {counted(len(encoding.columns), 'cells')} ({inventory(encoding.names)})"

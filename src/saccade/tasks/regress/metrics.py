@@ -68,7 +68,7 @@ def measured(
     metrics: dict[str, Metric] = {name: float(values.mean()) for name, values in rows.items()}
     if inside is not None:
         rows["coverage"] = inside.double().mean(1)
-        metrics["coverage"] = {"score": float(rows["coverage"].mean()), "signature": f"nominal:{coverage:g}"}
+        metrics["coverage"] = {"score": float(rows["coverage"].mean()), "signature": f"{coverage:g} is expected"}
     order = sorted({*groups} - {""}, key=_first_number)
     parts = {name: means(groups, values.tolist()) for name, values in rows.items()} if order else {}
     return metrics, {name: {group: part[group] for group in order} for name, part in parts.items()}

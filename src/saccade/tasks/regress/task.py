@@ -1,6 +1,6 @@
 """Regression, as a task."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, Literal
@@ -10,15 +10,17 @@ from torch import Tensor, nn
 
 from saccade._definitions.checks import in_ranges
 from saccade.data.dataset import training_sample
+from saccade.data.objects import OBJECTS
 from saccade.data.splits import SplitNames, SplitOptions
 from saccade.errors import ArgumentError
 from saccade.models.padded import Padded
 from saccade.models.regressor import Predicted
 from saccade.tasks.predictor import Predictor
 from saccade.tasks.regress.answer import Regression, answer
-from saccade.tasks.regress.codec import ENDLESS, LEARNED, Batch, Columns, pad, sampler
+from saccade.tasks.regress.codec import ENDLESS, LEARNED, Batch, Columns, check_start, pad, sampler
 from saccade.tasks.regress.data import BUILTIN, open_numbers
 from saccade.tasks.regress.data.rows import Choice, Example, Numbers
+from saccade.tasks.regress.data.written import DECIMALS
 from saccade.tasks.regress.inputs import Question, lines_of
 from saccade.tasks.regress.metrics import (
     HEADLINE,
@@ -31,7 +33,7 @@ from saccade.tasks.regress.metrics import (
 )
 from saccade.tasks.request import completed
 from saccade.tasks.task import Task
-from saccade.train.task import Baseline, Evaluation, Form, Loss, Unreadable
+from saccade.train.task import Baseline, Evaluation, Form, Loss, Suited, Unreadable
 
 __all__ = ["REGRESS", "Options", "Regresses", "Request"]
 
@@ -54,6 +56,9 @@ class Options(SplitOptions):
     sets: bool = False
     """The input cells of a row are one set of numbers. Blank cells count as none, and a cell may hold several."""
 
+    decimal: Literal[".", ","] | None = field(default=None, metadata={"before": None})
+    """Mark of decimals in the numbers of a table. Default: by the cells of each column."""
+
     batch_size: int = 64
     """Rows per batch."""
 
@@ -69,6 +74,8 @@ class Options(SplitOptions):
         in_ranges(self, (("batch_size", 1, 1_000_000),))
         if self.loss not in ("squared", "absolute"):
             raise ArgumentError(f"--loss: expected squared or absolute, got {self.loss}")
+        if self.decimal not in (None, *DECIMALS):
+            raise ArgumentError(f"--decimal: expected . or , got {self.decimal}")
         for name, value in (("target", self.target), ("features", self.features)):
             if value is not None and not all(part.strip() for part in value.split(",")):
                 raise ArgumentError(f"--{name}: expected names of columns with commas between, got {value!r:.60}")
@@ -153,8 +160,18 @@ class Regresses(Predictor):
 
 
 def _open(options: Any, objects: Any) -> Numbers:
-    choice = Choice(options.target, options.features, options.sets)
+    choice = Choice(options.target, options.features, options.sets, options.decimal)
     return open_numbers(options.data, objects, SplitNames.of_options(options), choice)
+
+
+def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
+    """Return the recipe for data of the user, or reject a start that they cannot have."""
+    usual = task.recipe(model, given["data"])
+    if (start := given.get("start", "none")) == "none":
+        return Suited(usual, data=objects)
+    rows = task.rows(model, given, objects)
+    check_start(start, rows.get(), "data" if given["data"] == OBJECTS else given["data"])
+    return Suited(usual, data=rows)
 
 
 REGRESS = Task(
@@ -181,6 +198,7 @@ REGRESS = Task(
         "files": {"start": "stacked"},
     },
     requests=dict.fromkeys(("predict", "eval", "look"), Request),
+    suit=_suited,
     sampler=sampler,
     lines=lambda codec, inputs: lines_of(inputs, codec.features, codec.encoding),
     signature=Columns.signature,

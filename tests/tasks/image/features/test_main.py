@@ -12,27 +12,16 @@ from torch import nn
 
 from image_files import archive_of, plain
 from saccade.errors import ArgumentError, SaccadeError
-from saccade.tasks.image.features import encoders
+from saccade.models import encoders
+from saccade.models.encoders import Built, Encoder, open_encoder
 from saccade.tasks.image.features.__main__ import main
-from saccade.tasks.image.features.encoders import Built, Encoder, open_encoder
 from saccade.tasks.image.features.store import FeatureStore
-
-
-class Tiny(nn.Module):
-    def __init__(self, classes=10):
-        super().__init__()
-        self.stem = nn.Conv2d(3, 5, 4, stride=4)
-        self.layer4 = nn.Sequential(nn.BatchNorm2d(5), nn.ReLU(), nn.Conv2d(5, 7, 2, stride=2))
-        self.behind = nn.Identity()
-        self.fc = nn.Linear(7, classes)
-
-    def forward(self, images):
-        return self.fc(self.behind(self.layer4(self.stem(images)).mean((2, 3))))
+from tiny_encoder import WITH_TINY, Tiny
 
 
 @pytest.fixture(autouse=True)
 def library(monkeypatch):
-    monkeypatch.setitem(encoders.BUILDERS, "own", lambda name: Built(Tiny(), (0.5,) * 3, (0.25,) * 3))
+    monkeypatch.setattr(encoders, "BUILDERS", WITH_TINY)
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ def test_columns_are_read_by_their_kind_and_noted():
         days = (date.fromisoformat(sold) - date(1970, 1, 1)).days
         filled = np.median(areas) if math.isnan(area) else area
         assert data.example("train", index).numbers == (*expected, days, filled)
-    assert "column city: 3 categories (Bonn, Old Town, by the sea, Ulm), one-hot" in data.note
+    assert "column city: 3 categories (Bonn, Old Town, by the sea, Ulm), a feature of 0 or 1 each" in data.note
     assert "column sold: dates, as days since 1970" in data.note
     assert f"column area: {len(train) - len(areas)} blanks, filled with the median" in data.note
 
@@ -65,7 +65,7 @@ def test_codes_follow_from_training_alone():
 
 
 def test_a_table_of_numbers_is_read_as_before():
-    data = open_numbers(OBJECTS, [{"a": n, "b": str(n * n), "y": n} for n in range(30)])
+    data = open_numbers(OBJECTS, [{"a": 2 * n, "b": str(n * n), "y": n} for n in range(30)])
     assert data.encoding is None and data.note.startswith("held out") and data.example("train", 0).cells == ()
 
 

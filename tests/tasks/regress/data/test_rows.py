@@ -12,7 +12,7 @@ from tiers import every
 
 SPLITS = ("train", "validation", "test")
 NAMES = ["x", "z", "y", "split"]
-ROWS = [(n, n % 7, 3 * n + 1, ("train", "train", "dev", "Test")[n % 4]) for n in range(40)]
+ROWS = [(2 * n, n % 7, 3 * n + 1, ("train", "train", "dev", "Test")[n % 4]) for n in range(40)]
 
 
 def columns(rows, folder=None, names=NAMES):

@@ -307,8 +307,8 @@ def test_all_forms_of_a_manifest_say_the_same(folder):
         ("a.jsonl", '{"audio": "c.wav"}', "row 1 of {}: "),
         (
             "a.jsonl",
-            '{"path": "clips/1.wav", "text": "x", "duration": "s"}',
-            'row 1 of {}, column "duration": expected seconds',
+            '{"path": "clips/1.wav", "text": "x", "duration": "1,5"}',
+            "row 1 of {}, column \"duration\": expected seconds for duration, got '1,5'; write decimals with a point",
         ),
         (
             "a.jsonl",

@@ -17,7 +17,7 @@ from torch import Tensor
 from saccade._system.files import check_folder, left_over, told
 from saccade._system.notes import open_streams, output, say
 from saccade.errors import ArgumentError, SaccadeError
-from saccade.tasks.image.features.encoders import Encoder, open_encoder
+from saccade.models.encoders import Encoder, open_encoder
 from saccade.tasks.image.features.store import write_store
 from saccade.tasks.image.images import read_image
 from saccade.tasks.image.places import Images, Place

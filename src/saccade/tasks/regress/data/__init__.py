@@ -55,10 +55,14 @@ def open_numbers(
         (512, ('target',))
     """
     choice = choice or Choice()
-    for option, value in (("target", choice.target), ("features", choice.features), ("sets", choice.sets or None)):
-        if data in BUILTIN and value is not None:
+    for option, value in choice._asdict().items():
+        if data in BUILTIN and value not in (None, False):
             way_out = f"leave {'it' if value is True else value} out"
             raise ArgumentError(f"--{option}: expected none for {data}, whose columns are known; {way_out}")
+    if choice.sets and choice.decimal is not None:
+        raise ArgumentError(
+            f"--decimal: expected none beside --sets, got {choice.decimal}; write decimals with a point"
+        )
     reader = Reader(choice, "data" if data == OBJECTS else data)
     numbers: Numbers
     try:
@@ -67,7 +71,12 @@ def open_numbers(
             _MADE,
             reader.read,
             lambda rows: NumberTable(
-                rows, () if choice.sets else reader.features, reader.targets, reader.note, named=reader.named
+                rows,
+                () if choice.sets else reader.features,
+                reader.targets,
+                reader.note,
+                named=reader.named,
+                written=reader.written,
             ),
             names,
             objects,
@@ -77,6 +86,7 @@ def open_numbers(
             key=lambda row: str(row["numbers"]),
             ends=(*ENDS, ".npy", ".npz"),
             divided=choice.divided,
+            prepare=reader.prepare,
         )
     except ChoiceError as error:  # not an error of the first row, which shows it
         raise ArgumentError(str(error)) from None

@@ -8,7 +8,7 @@ import io
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -17,10 +17,11 @@ import numpy as np
 
 from saccade.data.columns import CellError
 from saccade.data.dataset import counted, inventory
-from saccade.data.tables import number_of
+from saccade.data.tables import is_readable, number_of
 from saccade.tasks.regress.data.cells import exact, flat
+from saccade.tasks.regress.data.written import Written, left_out
 
-__all__ = ["BLANK", "Cell", "ColumnCode", "Encoding", "cell_of", "fit_encoding", "line_of"]
+__all__ = ["BLANK", "Cell", "ColumnCode", "Encoding", "cell_of", "fit_encoding", "is_no_number"]
 
 Cell: TypeAlias = float | str
 """A number, NaN for a blank cell, or a text."""
@@ -53,18 +54,6 @@ def cell_of(value: Any) -> Cell:
     return math.nan if _is_blank(value) else flat(value)[0]
 
 
-def line_of(cells: Sequence[Cell]) -> str:
-    """Return cells with commas between, which `csv.reader` reads.
-
-    >>> line_of((2.5, "red, dark", float("nan"), "old"))
-    '2.5,"red, dark",,old'
-    """
-    file = io.StringIO()
-    texts = ["" if _is_blank(cell) else cell if isinstance(cell, str) else exact([cell]) for cell in cells]
-    csv.writer(file, lineterminator="").writerow(texts)
-    return file.getvalue()
-
-
 @dataclass(frozen=True)
 class ColumnCode:
     """Code of a column.
@@ -74,12 +63,14 @@ class ColumnCode:
         kind: of its cells.
         median: replaces a blank cell of numbers and dates, which are days since 1970. None if training has no blanks.
         categories: in the order of their features.
+        written: how its numbers or dates are written. None: with decimal points, and in ISO 8601.
     """
 
     name: str
     kind: Literal["number", "date", "category"]
     median: float | None = None
     categories: tuple[str, ...] = ()
+    written: Written | None = None
 
     @property
     def features(self) -> list[str]:
@@ -95,7 +86,7 @@ class ColumnCode:
         if self.kind == "category":
             name = _category(cell)
             return [float(name == category) for category in self.categories]
-        if _no_number(cell) and self.median is not None:
+        if is_no_number(cell) and self.median is not None:
             return [self.median]
         try:
             return [_days(cell)] if self.kind == "date" and not _is_blank(cell) else flat(cell, way_out)
@@ -152,7 +143,33 @@ class Encoding:
     @property
     def plain(self) -> bool:
         """Whether all cells are numbers without blanks."""
-        return all(column.kind == "number" and column.median is None for column in self.columns)
+        return all(
+            column.kind == "number" and column.median is None and column.written is None for column in self.columns
+        )
+
+    @cached_property
+    def written(self) -> dict[str, Written]:
+        """How the columns are written that need it."""
+        return {column.name: column.written for column in self.columns if column.written is not None}
+
+    @property
+    def marks(self) -> str:
+        """Marks between the cells of a line, the usual one first."""
+        return ";\t," if any(not written.first for written in self.written.values()) else ",;\t"
+
+    def line(self, cells: Sequence[Cell]) -> str:
+        """Return cells as a line of CSV.
+
+        >>> codes = (ColumnCode("area", "number"), ColumnCode("colour", "category"), ColumnCode("age", "number", 3.0))
+        >>> Encoding(codes).line((2.5, "red, dark", float("nan")))
+        '2.5,"red, dark",'
+        """
+        file, texts = io.StringIO(), list[str]()
+        for column, cell in zip(self.columns, cells, strict=True):
+            text = "" if _is_blank(cell) else cell if isinstance(cell, str) else exact([cell])
+            texts.append(text if column.written is None else column.written.write(text))
+        csv.writer(file, delimiter=self.marks[0], lineterminator="").writerow(texts)
+        return file.getvalue()
 
     def encode(self, cells: Sequence[Cell], way_out: str = "") -> tuple[float, ...]:
         """Return the features of a row.
@@ -183,11 +200,18 @@ class Encoding:
     @classmethod
     def of_json(cls, content: Sequence[Mapping[str, Any]]) -> "Encoding":
         """Return the codes from the content of a file."""
-        return cls(tuple(ColumnCode(**{**column, "categories": tuple(column["categories"])}) for column in content))
+        columns = list[ColumnCode]()
+        for column in content:
+            written = Written(*column["written"]) if column.get("written") else None
+            columns.append(ColumnCode(**{**column, "categories": tuple(column["categories"]), "written": written}))
+        return cls(tuple(columns))
 
 
 def fit_encoding(
-    names: Sequence[str], rows: Sequence[Sequence[Cell]], error: Callable[[int, CellError], Exception]
+    names: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    error: Callable[[int, CellError], Exception],
+    written: Mapping[str, Written] | None = None,
 ) -> tuple[Encoding, list[str]]:
     """Return the codes of columns, with notes.
 
@@ -195,6 +219,7 @@ def fit_encoding(
         names: of the columns.
         rows: the training rows.
         error: from the number of a row and the error of a cell to the error that is raised.
+        written: how columns are written, by name.
     """
     columns, notes = list[ColumnCode](), list[str]()
     for number, name in enumerate(names):
@@ -204,18 +229,18 @@ def fit_encoding(
         except CellError as reason:
             first = next((index for index, cell in enumerate(cells) if isinstance(cell, str)), 0)
             raise error(first, reason) from None
-        columns.append(code)
+        columns.append(replace(code, written=(written or {}).get(name)))
         notes += [note] if note else []
     return Encoding(tuple(columns)), notes
 
 
 def _fit_column(name: str, cells: Sequence[Cell]) -> tuple[ColumnCode, str]:
-    full = [cell for cell in cells if not _no_number(cell)]
+    full = [cell for cell in cells if not is_no_number(cell)]
     texts = [cell for cell in full if isinstance(cell, str)]
     blanks = len(cells) - len(full)
     if not full:
-        raise CellError(name, f"expected numbers or categories, got {counted(blanks, 'blank cells')}{_left_out(name)}")
-    dates = [text for text in texts if _is_date(text)]
+        raise CellError(name, f"expected numbers or categories, got {counted(blanks, 'blank cells')}{left_out(name)}")
+    dates = [text for text in texts if is_readable(_days, text)]
     if 2 * len(texts) < len(full) or 2 * len(dates) > len(full):
         kind: Literal["number", "date"] = "date" if 2 * len(dates) > len(full) else "number"
         numbers = [*map(_days, dates)] if kind == "date" else [cell for cell in full if not isinstance(cell, str)]
@@ -229,23 +254,25 @@ def _fit_column(name: str, cells: Sequence[Cell]) -> tuple[ColumnCode, str]:
     counts = Counter(map(_category, cells))
     if 2 * len(counts) > len(cells):
         got = f"got {texts[0]!r:.40}, and {len(counts)} different texts in {len(cells)} rows"
-        raise CellError(name, f"expected a number, or a category that several rows have, {got}{_left_out(name)}")
+        raise CellError(name, f"expected a number, or a category that several rows have, {got}{left_out(name)}")
     categories = tuple(sorted(category for category, _ in counts.most_common(_CATEGORIES)))
     code = ColumnCode(name, "category", None, categories)
     rest = len(counts) - len(categories)
     more = f"; {counted(rest, 'rarer ones')} taken as none of them" if rest else ""
-    return code, f"column {name}: {counted(len(categories), 'categories')} ({inventory(categories)}), one-hot{more}"
-
-
-def _left_out(name: str) -> str:
-    return f'; leave it out by --features="-{name}"'
+    listed = f"{counted(len(categories), 'categories')} ({inventory(categories)})"
+    return code, f"column {name}: {listed}, a feature of 0 or 1 each{more}"
 
 
 def _is_blank(cell: Any) -> bool:
     return cell is None or cell == "" or cell != cell or type(cell).__name__ in ("NAType", "NaTType")
 
 
-def _no_number(cell: Cell) -> bool:
+def is_no_number(cell: Cell) -> bool:
+    """Return whether a cell is blank in a column of numbers.
+
+    >>> is_no_number("n/a"), is_no_number("old")
+    (True, False)
+    """
     return cell.lower() in _NO_NUMBER if isinstance(cell, str) else math.isnan(cell)
 
 
@@ -253,14 +280,6 @@ def _category(cell: Cell) -> str:
     if _is_blank(cell):
         return BLANK
     return cell if isinstance(cell, str) else exact([cell])
-
-
-def _is_date(text: str) -> bool:
-    try:
-        _days(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _days(cell: Cell) -> float:

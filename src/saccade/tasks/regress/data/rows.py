@@ -5,7 +5,7 @@ Groups have metrics of their own.
 
 import difflib
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
@@ -16,11 +16,15 @@ from torch import Tensor
 from saccade.data import Examples, Row, Rows
 from saccade.data.columns import CellError, is_empty
 from saccade.data.dataset import Dataset, counted, inventory
-from saccade.data.splits import SPLIT
+from saccade.data.naming import first_rows
+from saccade.data.splits import SPLIT, wholes
+from saccade.data.table import Table
 from saccade.data.tables import INDEX
 from saccade.errors import ArgumentError, SaccadeError
-from saccade.tasks.regress.data.cells import flat
-from saccade.tasks.regress.data.encoding import Cell, Encoding, cell_of, fit_encoding
+from saccade.tasks.regress.data.columns import as_usual, column_cells, column_numbers
+from saccade.tasks.regress.data.encoding import Cell, Encoding, fit_encoding, is_no_number
+from saccade.tasks.regress.data.identifiers import find_identifiers
+from saccade.tasks.regress.data.written import Written, find_written
 
 __all__ = [
     "Choice",
@@ -29,13 +33,13 @@ __all__ = [
     "NumberTable",
     "Numbers",
     "Reader",
-    "column_cells",
-    "column_numbers",
     "ranges",
 ]
 
 _MOST = 10_000_000  # rows, which take 4 GiB
 _RANGES = 4  # of a single feature
+_SAMPLE = 10_000  # rows that show how numbers are written
+_LISTED = 200  # most characters of a list of features
 _INDEXES = (INDEX, "__index_level_0__")  # unnamed indexes, as pandas names them in CSV and in parquet
 _WAY_OUT = "; correct it, leave the row out, or name other columns by --features and --target"
 
@@ -84,6 +88,8 @@ class Choice(NamedTuple):
     """Names separated by commas, or names with a minus to leave out. None: all other columns."""
     sets: bool = False
     """Whether the features of a row are a set, of any size."""
+    decimal: str | None = None
+    """Mark of decimals in texts. None: by the cells of each column."""
 
     @property
     def divided(self) -> bool:
@@ -107,17 +113,27 @@ class NumberTable(Examples[Example]):
         targets: names of the targets.
         note: about the columns.
         named: whether rows have names of columns, for errors.
+        written: how columns are written.
     """
 
     def __init__(
-        self, rows: Rows[Row], columns: tuple[str, ...], targets: tuple[str, ...], note: str = "", *, named: bool = True
+        self,
+        rows: Rows[Row],
+        columns: tuple[str, ...],
+        targets: tuple[str, ...],
+        note: str = "",
+        *,
+        named: bool = True,
+        written: Mapping[str, Written] | None = None,
     ) -> None:
         super().__init__(rows, self._example)
         self.columns, self.features, self.targets, self._note, self._named = columns, columns, targets, note, named
-        self.encoding = self._encoding() if columns else None
+        self._written = written or {}
+        to_measure = wholes() is not None  # by the codes of a run
+        self.encoding = self._encoding() if columns and not to_measure else None
         if self.encoding is not None:
             self.features = self.encoding.features
-        single = len(columns) == 1 and self.encoding is None
+        single = len(columns) == 1 and self.encoding is None and not to_measure
         column = [row["numbers"][0] for row in rows.splits["train"]] if single else []
         quantiles = np.quantile(column, np.linspace(0, 1, _RANGES + 1)).tolist() if column else ()
         self.edges = sorted(set(quantiles))
@@ -140,7 +156,7 @@ class NumberTable(Examples[Example]):
             )
 
         train = [row["numbers"] for row in self.rows.splits["train"]]
-        encoding, notes = fit_encoding(self.columns, train, partial(error, "train"))
+        encoding, notes = fit_encoding(self.columns, train, partial(error, "train"), self._written)
         for split, rows in self.rows.splits.items():
             for index, row in enumerate(rows):
                 if encoding.plain and all(isinstance(cell, float) and cell == cell for cell in row["numbers"]):
@@ -185,7 +201,36 @@ class Reader:
     def __init__(self, choice: Choice, where: str) -> None:
         self.choice, self.where, self.note, self.count = choice, where, "", 0
         self.names = self.inputs = self.outputs = self.features = self.targets = tuple[str, ...]()
-        self.named = True
+        self.named, self.left, self.written = True, tuple[str, ...](), dict[str, Written]()
+
+    def prepare(self, table: Table) -> None:
+        """Choose the columns by the first training rows: their names, and how their numbers are written.
+
+        Features of other data are read as those of the run (`known_columns`).
+
+        Raises:
+            ArgumentError: if the numbers or dates of a column have two meanings.
+            ChoiceError: if the table lacks a column of an option, or has no texts for the mark of decimals.
+        """
+        rows, to_measure = list(first_rows(table, _SAMPLE)), wholes() is not None
+        cells = dict[str, list[Any]]()
+        if rows and all(isinstance(row, Mapping) for row in rows):
+            self._choose(tuple(map(str, rows[0])))
+            used = {*self.inputs, *self.outputs}
+            cells = {str(name): [row.get(name) for row in rows] for name in rows[0] if str(name) in used}
+            if not to_measure:
+                self._leave_out({name: cells[name] for name in self.inputs})
+        named = self.outputs if to_measure else (*self.inputs, *self.outputs)
+        texts = {name: _texts(column) for name, column in cells.items() if name in named}
+        if self.choice.decimal and not to_measure and not any(texts.values()):
+            got = f"got {self.choice.decimal}; leave it out"
+            raise ChoiceError(f"--decimal: expected none for {self.where}, whose numbers are no texts, {got}")
+        if not self.choice.sets:
+            try:
+                self.written, notes = find_written(texts, self.choice.decimal)
+            except CellError as error:
+                raise ArgumentError(f"{self.where}, {error}") from None
+            self.note = "; ".join(filter(None, [self.note, *notes]))
 
     def read(self, row: Any, labels: object) -> Row:
         """Return the numbers of a row and its answers.
@@ -203,8 +248,14 @@ class Reader:
             self._choose(tuple(cells))
         names, sets = self._inputs(cells), self.choice.sets
         inputs: list[tuple[str, Any]]
-        inputs = column_numbers(names, cells, _WAY_OUT, sets=True) if sets else column_cells(names, cells, _WAY_OUT)
-        outputs = column_numbers(self.outputs, cells, _WAY_OUT)
+        if sets:
+            inputs = column_numbers(names, cells, _WAY_OUT, sets=True)
+        else:
+            inputs = column_cells(names, cells, _WAY_OUT, self.written)
+            if wholes() is not None:
+                texts = {name: cell for name, cell in cells.items() if isinstance(cell, str)}
+                inputs = [(name, texts.get(name, cell)) for name, cell in inputs]
+        outputs = column_numbers(self.outputs, as_usual(cells, self.outputs, self.written), _WAY_OUT)
         if not inputs or not outputs:
             what = "a set of one number or more" if self.choice.sets else "features and targets"
             raise ValueError(f"expected {what}, got none")
@@ -220,7 +271,7 @@ class Reader:
     def _inputs(self, cells: Mapping[str, Any]) -> Sequence[str]:
         """The input columns of a row: those of the first row, or any of a set."""
         if self.choice.sets and not self.choice.features:
-            return [name for name in cells if name not in (*self.outputs, *_INDEXES, SPLIT)]
+            return [name for name in cells if name not in (*self.outputs, *self.left, *_INDEXES, SPLIT)]
         missing = [name for name in (*self.inputs, *self.outputs) if name not in cells]
         known = cells if self.choice.features else {*self.names, *_INDEXES, SPLIT}
         parts = (("without", missing), ("with", [name for name in cells if name not in known]))
@@ -252,6 +303,23 @@ class Reader:
             way_out = "" if features else f'; --features "{",".join([*unused, *inputs])}" uses it'
             self.note = f"{self.where}: left out the column {unused[0]}, an unnamed index of the rows{way_out}"
 
+    def _leave_out(self, cells: Mapping[str, Sequence[Any]]) -> None:
+        """Leave out features that identify rows, unless an option names them, and note others that count rows."""
+        features = _names(self.choice.features)
+        if len(self.inputs) < 2 or (features and set(features) & set(self.names)):
+            return
+        identifiers, counters = find_identifiers(cells)
+        rest = tuple(name for name in self.inputs if name not in identifiers)
+        notes = [self.note]
+        if identifiers and rest:
+            self.left, option = tuple(identifiers), ",".join([*identifiers, *rest])
+            listed = f' "{option}"' if len(option) <= _LISTED else ""
+            names = f"column{'s' * (len(identifiers) > 1)} {inventory(identifiers)}"
+            notes.append(f"{self.where}: left out the {names}, which only names the rows; --features{listed} uses it")
+            self.inputs = rest
+        notes += [f'column {name} counts the rows; --features="-{name}" leaves it out' for name in counters]
+        self.note = "; ".join(filter(None, notes))
+
     def _named(self, option: str, names: Sequence[str], what: str) -> list[str]:
         columns = _names(option)
         for name in columns:
@@ -264,67 +332,12 @@ class Reader:
         return columns
 
 
-def column_cells(names: Iterable[str], cells: Mapping[str, Any], way_out: str = "") -> list[tuple[str, Cell]]:
-    """Return the cells of columns by name. Several numbers of a cell are numbered.
-
-    Args:
-        names: of the columns.
-        cells: of a row.
-        way_out: the end of an error of a cell.
-
-    Raises:
-        ValueError: if a column is missing.
-        CellError: if a cell is neither a number nor a text, a date or blank.
-
-    Example:
-        >>> column_cells(["age", "city", "x"], {"age": "3", "x": [1, 2], "city": "Bonn"})
-        [('age', 3.0), ('city', 'Bonn'), ('x1', 1.0), ('x2', 2.0)]
-    """
-    result = list[tuple[str, Cell]]()
-    for name in names:
-        cell = cells.get(name)
-        if name not in cells or (isinstance(cell, Sequence | np.ndarray | Tensor) and not isinstance(cell, str)):
-            result += column_numbers([name], cells, way_out)
-            continue
-        try:
-            result.append((name, cell_of(cell)))
-        except ValueError as error:
-            raise CellError(name, f"{error}{way_out}") from None
-    return result
-
-
-def column_numbers(
-    names: Iterable[str], cells: Mapping[str, Any], way_out: str = "", *, sets: bool = False
-) -> list[tuple[str, float]]:
-    """Return the numbers of columns by name. Several numbers of a cell are numbered.
-
-    Args:
-        names: of the columns.
-        cells: of a row.
-        way_out: the end of an error of a cell.
-        sets: whether cells may be empty, or texts of several numbers.
-
-    Raises:
-        ValueError: if a column is missing.
-        CellError: if a cell has no finite numbers.
-
-    Example:
-        >>> column_numbers(["age", "x"], {"age": 3, "x": [1, 2], "city": "Bonn"})
-        [('age', 3.0), ('x1', 1.0), ('x2', 2.0)]
-    """
-    numbers = list[tuple[str, float]]()
-    for name in names:
-        if name not in cells:
-            raise ValueError(f"expected a column {name}, got {inventory(cells)}")
-        cell = cells[name]
-        if sets:
-            cell = [] if is_empty(cell) else cell.split() if isinstance(cell, str) else cell
-        try:
-            values = flat(cell, way_out)
-        except ValueError as error:
-            raise CellError(name, error) from None
-        numbers += [(name if len(values) == 1 else f"{name}{n}", value) for n, value in enumerate(values, 1)]
-    return numbers
+def _texts(cells: Sequence[Any]) -> list[str]:
+    """Return the texts of a column without blanks, none if it has cells of other kinds."""
+    filled = [cell for cell in cells if not is_empty(cell)]
+    if not all(isinstance(cell, str) for cell in filled):
+        return []
+    return [cell for cell in filled if not is_no_number(cell.strip())]
 
 
 def _names(option: str | None) -> list[str]:

@@ -208,7 +208,8 @@ def _seconds(cell: Any, name: str) -> float | None:
     except (ValueError, TypeError):
         seconds = math.nan
     if not 0 <= seconds < math.inf or (name == "duration" and not seconds):
-        raise ValueError(f"expected seconds for {name}, got {cell!r:.60}")
+        way_out = "; write decimals with a point" if isinstance(cell, str) and "," in cell else ""
+        raise ValueError(f"expected seconds for {name}, got {cell!r:.60}{way_out}")
     return seconds
 
 

@@ -7,7 +7,7 @@ import difflib
 import hashlib
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from pickle import UnpicklingError  # only the error of torch.load: nothing is unpickled
@@ -17,10 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from saccade._threads import hooked
-from saccade.data.dataset import inventory
 from saccade.errors import ArgumentError, SaccadeError
 
-__all__ = ["BUILDERS", "Built", "Encoder", "open_encoder"]
+__all__ = ["BUILDERS", "Built", "Encoder", "build_encoder", "open_encoder", "without_head"]
 
 _MEAN, _DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, which torchvision's weights expect
 _INSIDE = ("state_dict", "model_state_dict", "model")  # where checkpoints of training programs have the weights
@@ -72,10 +71,22 @@ class Encoder:
     weights: str
 
     def maps(self, images: Tensor) -> tuple[Tensor, tuple[int, int]]:
-        """Return the maps of images, and their rows and columns.
+        """Return the maps of images without gradients: see `cells`.
 
         Args:
             images: `(batch, 3, height, width)`, uint8.
+        """
+        with torch.inference_mode():
+            return self.cells(images.float() / 255, "--size")
+
+    def cells(self, images: Tensor, size: str) -> tuple[Tensor, tuple[int, int]]:
+        """Return the maps of images, and their rows and columns.
+
+        The network computes them in evaluation mode, and stays in it.
+
+        Args:
+            images: `(batch, 3, height, width)` in [0, 1].
+            size: option of the size, for errors.
 
         Returns:
             `(batch, rows · columns, dim)`, float32, row by row, and `(rows, columns)`.
@@ -83,54 +94,85 @@ class Encoder:
         Raises:
             ArgumentError: if the layer's output is no map, or the network takes no images of this size.
         """
-        mean, deviation = (torch.tensor(part)[:, None, None] for part in self.built[1:])
+        mean, deviation = (torch.tensor(part, device=images.device)[:, None, None] for part in self.built[1:])
         outputs: list[Any] = []
 
-        def take(_module: nn.Module, _given: Any, output: Any) -> None:
+        def take(_module: nn.Module, _inputs: Any, output: Any) -> None:
             outputs.append(output)
-            raise _Reached
+            if not torch.compiler.is_compiling():  # an export follows the calls of modules to their ends
+                raise _Reached
 
         layer = self.built.module.get_submodule(self.layer)
         try:
-            with torch.inference_mode(), hooked([layer], take):
-                self.built.module.eval()((images.float() / 255 - mean) / deviation)
+            with hooked([layer], take):
+                self.built.module.eval()((images - mean) / deviation)
         except _Reached:
             pass
         except (RuntimeError, ValueError, AssertionError) as error:
             got = f"{images.shape[2]} × {images.shape[3]} ({_line(error, 150)})"
-            raise ArgumentError(f"--size: expected one that {self.name} takes, got {got}") from error
+            raise ArgumentError(f"{size}: expected one that {self.name} takes, got {got}") from error
         if not outputs or not isinstance(outputs[0], Tensor):
             raise ArgumentError(f"--layer: expected a module of {self.name} that gives a map, got {self.layer}")
         return _map(outputs[0], self.built.module, f"{self.name} {self.layer}")
 
 
-def open_encoder(encoder: str, weights: Path, layer: str | None = None) -> Encoder:
-    """Return a network with weights from a file.
+def build_encoder(encoder: str | None, layer: str | None = None) -> Encoder:
+    """Return a network with random weights.
 
     Args:
         encoder: its library and its name there: torchvision:resnet50, timm:resnet50.
-        weights: .safetensors, or a file that torch.load reads with weights_only=True: other pickles run programs.
         layer: the module whose output is taken, such as layer3 or features.28; None: the usual last one.
+
+    Raises:
+        ArgumentError: if there is no such network or layer.
+        SaccadeError: if the library is not installed.
+    """
+    library, colon, name = (encoder or "none").partition(":")
+    if not colon or library not in BUILDERS or not name:
+        expected = " or ".join(f"{builder}:NAME" for builder in BUILDERS)
+        raise ArgumentError(f"--encoder: expected {expected}, got {encoder or 'none'}")
+    built = BUILDERS[library](name)
+    modules = dict(built.module.named_modules())
+    chosen = layer or next((usual for usual in _LAYERS if usual in modules), None)
+    if chosen is None or chosen not in modules:
+        near = difflib.get_close_matches(layer or "", list(modules), 1)
+        there = ", ".join([name for name, _ in built.module.named_children()][:5])
+        hint = f"did you mean {near[0]}?" if near else f"there is {there}"
+        raise ArgumentError(f"--layer: expected a module of {encoder}, got {layer or 'none'}; {hint}")
+    return Encoder(built, chosen, f"{library}:{name}", "")
+
+
+def without_head(network: nn.Module) -> nn.Module:
+    """Replace the classifier of a network by the identity, and return the network.
+
+    >>> network = nn.Sequential()
+    >>> network.fc = nn.Linear(3, 2)
+    >>> without_head(network)
+    Sequential(
+      (fc): Identity()
+    )
+    """
+    for name in _HEADS:
+        if isinstance(getattr(network, name, None), nn.Module):
+            setattr(network, name, nn.Identity())
+    return network
+
+
+def open_encoder(encoder: str | None, weights: Path, layer: str | None = None) -> Encoder:
+    """Return a network with weights from a file.
+
+    Args:
+        encoder, layer: see `build_encoder`.
+        weights: .safetensors, or a file that torch.load reads with weights_only=True: other pickles run programs.
 
     Raises:
         ArgumentError: if there is no such network, layer or file, or the weights are of another network.
         SaccadeError: if the library is not installed.
     """
-    library, colon, name = encoder.partition(":")
-    if not colon or library not in BUILDERS or not name:
-        expected = " or ".join(f"{known}:NAME" for known in BUILDERS)
-        raise ArgumentError(f"--encoder: expected {expected}, got {encoder}")
+    built = build_encoder(encoder, layer)
     state, digest = _read(weights)
-    built = BUILDERS[library](name)
-    _load(built.module, state, weights, encoder)
-    modules = dict(built.module.named_modules())
-    chosen = layer or next((usual for usual in _LAYERS if usual in modules), None)
-    if chosen is None or chosen not in modules:
-        near = difflib.get_close_matches(layer or "", list(modules), 1)
-        there = inventory(name for name, _ in built.module.named_children())
-        hint = f"did you mean {near[0]}?" if near else f"there is {there}"
-        raise ArgumentError(f"--layer: expected a module of {encoder}, got {layer or 'none'}; {hint}")
-    return Encoder(built, chosen, encoder, digest)
+    _load(built.built.module, state, weights, built.name)
+    return replace(built, weights=digest)
 
 
 def _torchvision(name: str) -> Built:
@@ -161,9 +203,9 @@ def _imported(library: str, module: str) -> Any:
         raise SaccadeError(f"{library} is there and does not fit this torch {got}") from error
 
 
-def _check_name(library: str, name: str, known: list[str]) -> None:
-    if name not in known and name.partition(".")[0] not in known:  # a name of timm may have its data behind a dot
-        near = difflib.get_close_matches(name, known, 1)
+def _check_name(library: str, name: str, names: list[str]) -> None:
+    if name not in names and name.partition(".")[0] not in names:  # a name of timm may have its data behind a dot
+        near = difflib.get_close_matches(name, names, 1)
         hint = f"; did you mean {library}:{near[0]}?" if near else ""
         raise ArgumentError(f"--encoder: expected a model of {library}, got {name}{hint}")
 
@@ -207,16 +249,16 @@ def _load(module: nn.Module, state: Mapping[str, Tensor], path: Path, encoder: s
 
     Weights of its classifier may be missing, or have other shapes.
     """
-    own = module.state_dict()
-    fitting = {name: part for name, part in state.items() if name in own and own[name].shape == part.shape}
+    expected = module.state_dict()
+    fitting = {name: part for name, part in state.items() if name in expected and expected[name].shape == part.shape}
     counted = ("num_batches_tracked",)  # only training reads it, and old files lack it
-    wrong = [name for name in own if name not in fitting and not _is_head(name) and not name.endswith(counted)]
-    unknown = [name for name in state if name not in own and not _is_head(name)]
+    wrong = [name for name in expected if name not in fitting and not _is_head(name) and not name.endswith(counted)]
+    unknown = [name for name in state if name not in expected and not _is_head(name)]
     if wrong or unknown:
         got = f"{unknown[0]} is none of it ({len(unknown)} of {len(state)} are not)" if unknown else ""
         if wrong:
             fault = "of another shape" if wrong[0] in state else "missing"
-            got = f"{wrong[0]} is {fault} ({len(wrong)} of {len(own)} are)"
+            got = f"{wrong[0]} is {fault} ({len(wrong)} of {len(expected)} are)"
         raise ArgumentError(f"{path}: expected weights of {encoder}, got others: {got}")
     module.load_state_dict(fitting, strict=False)
 
@@ -249,6 +291,6 @@ def _side(tokens: int) -> int:
     return side if side * side == tokens else 0
 
 
-def _line(error: Exception, most: int = 100) -> str:
+def _line(error: Exception, limit: int = 100) -> str:
     """The message of an error in one short line."""
-    return " ".join(str(error).split())[:most] or type(error).__name__
+    return " ".join(str(error).split())[:limit] or type(error).__name__
