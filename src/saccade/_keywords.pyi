@@ -109,6 +109,7 @@ class ClassifyText(Options, total=False):
     label_column: str | None
     score: Literal["additive", "dot", "scaled_dot", "general", "cosine", "gaussian"]
     queries: int
+    own_projections: bool
     embedding_dim: int | None
     dropout: float
     word_dropout: float
@@ -228,6 +229,7 @@ class Glimpse(Options, total=False):
     encoding: str | None
     image_column: str | None
     label_column: str | None
+    first: Literal["middle", "random"]
     glimpses: int
     patch: int
     scales: int

@@ -66,3 +66,18 @@ def test_products_need_no_projection():
 def test_options_that_mean_nothing(said, words):
     with pytest.raises(ArgumentError, match=words):
         Options(**{**vars(FIXED), **said})
+
+
+def test_each_query_may_have_an_mlp():
+    options = Options(embedding_dim=6, queries=2, own_projections=True)
+    model = Fixed(13, 3, options).double().eval()
+    words = torch.tensor([4, 5, 6])
+    features, outputs = model.words(words[None])[0], []
+    for pool in model.pool.pools:
+        hidden = torch.tanh(pool.attention.key_projection(features) + pool.queries[0])
+        outputs.append((hidden @ pool.attention.score.get().v).softmax(0) @ features)
+    expected = model.output(torch.cat(outputs))
+    torch.testing.assert_close(model(Padded(words[None], torch.tensor([3])))[0], expected)
+    for wrong in ({"queries": 1}, {"queries": 2, "score": "dot"}):
+        with pytest.raises(ArgumentError, match="--own-projections: expected only with --score additive and"):
+            Options(own_projections=True, **wrong)

@@ -168,6 +168,7 @@ CLASSIFIERS = {
     "fixed": classifier(Fixed, FIXED),
     "fixed, dot": classifier(Fixed, replace(FIXED, score="dot")),
     "fixed, four queries": classifier(Fixed, replace(FIXED, queries=4, hidden_dim=7)),
+    "fixed, own projections": classifier(Fixed, replace(FIXED, queries=2, own_projections=True)),
     "rnn-attention": classifier(RNNAttention, RNN),
     "rnn-attention, dot": classifier(RNNAttention, replace(RNN, score="dot", queries=2)),
     "hierarchical": classifier(Hierarchical, HIERARCHICAL),

@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from notes.equation import agree, assert_rounded, drawn, evenly, inputs_of
 from saccade import AuxRequest, attend, nn, reads, scores
+from saccade.errors import ArgumentError
 from saccade.models import ram, ram_grid
 from saccade.models.policies import Gaussian
 from saccade.nn import addressing
@@ -169,6 +170,18 @@ def test_the_first_glimpse_is_at_the_centre():
     agent, images = ram.Ram(1, 10, ram.Options(patch=4, glimpses=2)), torch.rand(64, 1, 28, 28)
     assert 0 < agent.look(images).location[:, 0, 0].abs().max() <= 0.1
     assert not agent.eval().look(images).location[:, 0, 0].any()
+
+
+@pytest.mark.parametrize("model", [ram, ram_grid])
+def test_the_first_glimpse_may_be_anywhere(model):
+    kind = ram.Ram if model is ram else ram_grid.RamGrid
+    agent, images = kind(1, 10, model.Options(patch=4, glimpses=2, first="random")).double(), drawn(2, 1, 28, 28)
+    numbers = torch.rand(2, 300, 2, 2)
+    path = agent.look(images, 300, numbers=numbers)
+    assert torch.equal(path.location[:, :, 0], (2 * numbers[:, :, 0] - 1).double())
+    assert not agent.look(images, draw=False).location[:, 0, 0].any()
+    with pytest.raises(ArgumentError, match="--first: expected middle or random, got left"):
+        model.Options(first="left")
 
 
 def test_eq_10_locations_are_normal_around_their_mean():

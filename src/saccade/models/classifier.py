@@ -75,11 +75,29 @@ class Pool:
     queries: int = 1
     """Learned queries that pool the text. Their outputs are concatenated."""
 
+    own_projections: bool = False
+    """Learn an MLP for each query. Without this option queries share one."""
+
     def __post_init__(self) -> None:
         """Reject invalid options."""
         if self.score not in ("additive", "dot"):
             raise ArgumentError(f"--score: expected additive or dot, got {self.score}")
         in_ranges(self, (("queries", 1, _MOST_QUERIES),))
+        if self.own_projections and (self.score != "additive" or self.queries == 1):
+            got = f"{self.score} and {self.queries}"
+            raise ArgumentError(
+                f"--own-projections: expected only with --score additive and --queries above 1, got {got}"
+            )
+
+    def make_pool(self, dim: int, hidden_dim: int | None = None) -> AttentionPool:
+        """Return the pooling of features `(batch, length, dim)`."""
+        return AttentionPool(
+            dim,
+            num_queries=self.queries,
+            hidden_dim=hidden_dim,
+            own_projections=self.own_projections,
+            score=self.score,
+        )
 
 
 class Words(nn.Module):
@@ -260,7 +278,7 @@ class Pooled(Classifier):
     ) -> None:
         super().__init__()
         self.words = Words(size, options)
-        self.pool = AttentionPool(dim, num_queries=pool.queries, hidden_dim=hidden_dim, score=pool.score)
+        self.pool = pool.make_pool(dim, hidden_dim)
         self.dropout = LockedDropout(options.dropout)
         self.output = nn.Linear(pool.queries * dim, classes)
 

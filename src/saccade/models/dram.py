@@ -11,14 +11,14 @@ from torch.nn import functional as F
 
 from saccade._definitions.checks import in_ranges
 from saccade.models import ram
+from saccade.models.cores import advanced, make_core, nothing_seen
 from saccade.models.policies import Gaussian
-from saccade.models.ram import advanced, make_core, nothing_seen
 
 __all__ = ["Dram", "Options"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(ram.Options):
+class Options(ram.Deviations):
     """The sizes of an agent with two recurrent layers.
 
     >>> Options(coarse=12).core

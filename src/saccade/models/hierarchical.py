@@ -16,7 +16,6 @@ from saccade.models import rnn_attention
 from saccade.models.classifier import Classifier, Words
 from saccade.models.padded import Padded
 from saccade.models.recurrent import Encoder, LockedDropout
-from saccade.nn import AttentionPool
 
 __all__ = ["ENDS", "Hierarchical", "Options", "Sentences", "sentences"]
 
@@ -135,9 +134,9 @@ class Hierarchical(Classifier):
         self.sentence_words = options.sentence_words
         self.words = Words(size, options)
         self.word_encoder = Encoder(options.dim, dim)
-        self.word_pool = AttentionPool(dim, num_queries=options.queries, score=options.score)
+        self.word_pool = options.make_pool(dim)
         self.sentence_encoder = Encoder(wide, dim)
-        self.pool = AttentionPool(dim, num_queries=options.queries, score=options.score)
+        self.pool = options.make_pool(dim)
         self.dropout = LockedDropout(options.dropout)
         self.output = nn.Linear(wide, classes)
         self.register_buffer("ends", torch.zeros(size, dtype=torch.bool), persistent=False)

@@ -1,15 +1,35 @@
 """Policies over the locations of glimpses in an image."""
 
 import math
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from saccade._definitions.numerics import wide
+from saccade.errors import ArgumentError
 from saccade.nn._parameters import new_zeros
 
-__all__ = ["Anywhere", "Choice", "Gaussian", "Grid", "Policy"]
+__all__ = ["Anywhere", "Choice", "FirstLocation", "Gaussian", "Grid", "Policy"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstLocation:
+    """The first location of an agent that does not choose it.
+
+    >>> FirstLocation(first="random").first
+    'random'
+    """
+
+    first: Literal["middle", "random"] = "middle"
+    """First location: the middle of the image, shifted by at most 0.1 in training,
+    or random (the paper). Predictions begin in the middle."""
+
+    def __post_init__(self) -> None:
+        """Reject invalid options."""
+        if self.first not in ("middle", "random"):
+            raise ArgumentError(f"--first: expected middle or random, got {self.first}")
 
 
 class Choice(NamedTuple):

@@ -12,13 +12,14 @@ from torch.nn import functional as F
 
 from saccade._definitions.checks import in_ranges
 from saccade.errors import ArgumentError
-from saccade.models.policies import Choice, Gaussian, Policy
+from saccade.models.cores import advanced, make_core, nothing_seen
+from saccade.models.policies import Choice, FirstLocation, Gaussian, Policy
 from saccade.models.reinforce import Baseline, Reinforce, Samples, check_estimator
 from saccade.models.strings import NOTHING, rewards, symbol_logits
 from saccade.nn import Glimpse, Retina
 from saccade.nn.retina import LARGEST
 
-__all__ = ["UNREWARDED", "Chooser", "Options", "Path", "Ram", "Sizes", "advanced", "make_core", "nothing_seen"]
+__all__ = ["UNREWARDED", "Chooser", "Deviations", "Options", "Path", "Ram", "Sizes"]
 
 _SIZES = (
     ("glimpses", 1, 1000),
@@ -103,10 +104,10 @@ class Chooser(Sizes):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Chooser):
+class Deviations(Chooser):
     """The sizes of an agent with a Gaussian policy.
 
-    >>> Options().deviation
+    >>> Deviations().deviation
     0.15
     """
 
@@ -128,9 +129,23 @@ class Options(Chooser):
             if not 1e-3 <= getattr(self, name) <= 2:
                 option, got = name.replace("_", "-"), getattr(self, name)
                 raise ArgumentError(f"--{option}: expected a number from 0.001 to 2, got {got}")
-        if self.learn_deviation and self.last_deviation != Options.last_deviation:
+        if self.learn_deviation and self.last_deviation != Deviations.last_deviation:
             got = f"{self.last_deviation} with --learn-deviation, whose last deviation is learned"
             raise ArgumentError(f"--last-deviation: expected none, got {got}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Deviations, FirstLocation):
+    """The sizes of RAM.
+
+    >>> Options().first
+    'middle'
+    """
+
+    def __post_init__(self) -> None:
+        """Reject invalid options."""
+        Deviations.__post_init__(self)
+        FirstLocation.__post_init__(self)
 
 
 _COMMON: dict[str, Any] = {
@@ -207,8 +222,8 @@ class Ram(nn.Module):
         \nabla J = -\frac{1}{N} \sum_{n} \sum_{t=2}^{T} \nabla \log \pi(\ell^n_t \mid h^n_{t-1}) (R^n - b^n)
 
     over N rollouts. The state is detached, so rewards do not train the glimpse and the recurrent layer. The first
-    location is the centre of the image, with a small random shift in training. No weight depends on the image's size.
-    Pixels outside the image are black.
+    location is the centre of the image, with a small random shift in training, or random. No weight depends on the
+    image's size. Pixels outside the image are black.
 
     For string labels, `glimpses` glimpses precede each symbol, and the loss is the sum over symbols. A symbol has
     reward 1 if it and all symbols before it are correct. The reward counts for the locations before the symbol.
@@ -300,7 +315,7 @@ class Ram(nn.Module):
                 inputs.append(self._chooses_by(state))
                 choices.append(self.policy(inputs[-1], progress, drawn[step]))
             centre = images.new_zeros(count, 2)
-            locations.append(choices[-1].location if choices else self._middle(centre, drawn[step]))
+            locations.append(choices[-1].location if choices else self._first(centre, drawn[step]))
             glimpse = self.glimpse(images, locations[-1].view(*shape, 2)).flatten(0, 1)
             state = self._next(glimpse, state)
             hiddens.append(state[0])
@@ -356,9 +371,13 @@ class Ram(nn.Module):
         """Repeat numbers of symbols `(rows, longest)` for each choice `(rows, choices)`."""
         return numbers.repeat_interleave(self.options.glimpses, 1)[:, self.steps - path.log_prob.shape[-1] :]
 
-    def _middle(self, middle: Tensor, drawn: Tensor | None) -> Tensor:
+    def _first(self, middle: Tensor, drawn: Tensor | None) -> Tensor:
         """First location if the policy does not choose it, `(rows, 2)`."""
-        return middle if drawn is None or not self.training else (2 * drawn - 1) * self._JITTER
+        if drawn is None:
+            return middle
+        if getattr(self.options, "first", "middle") == "random":
+            return (2 * drawn - 1).to(middle)
+        return (2 * drawn - 1) * self._JITTER if self.training else middle
 
     def _start(self, images: Tensor, rollouts: int) -> tuple[Tensor, ...]:
         """Initial state, `(batch * rollouts, hidden_dim)` each. The first is the output."""
@@ -370,23 +389,3 @@ class Ram(nn.Module):
 
     def _next(self, glimpse: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         return advanced(self.core, glimpse, state)
-
-
-def make_core(options: Any) -> nn.LSTMCell | nn.RNNCell:
-    """Return the recurrent layer: an LSTM, or rectified units."""
-    hidden = options.hidden_dim
-    return nn.LSTMCell(hidden, hidden) if options.core == "lstm" else nn.RNNCell(hidden, hidden, nonlinearity="relu")
-
-
-def nothing_seen(core: nn.LSTMCell | nn.RNNCell, images: Tensor, rollouts: int) -> tuple[Tensor, ...]:
-    """Return the initial state of a recurrent layer: zeros for each rollout."""
-    zeros = images.new_zeros(len(images) * rollouts, core.hidden_size)
-    return (zeros, zeros) if isinstance(core, nn.LSTMCell) else (zeros,)
-
-
-def advanced(core: nn.LSTMCell | nn.RNNCell, glimpse: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Return the next state of a recurrent layer, its output first."""
-    if isinstance(core, nn.LSTMCell):
-        hidden, cell = core(glimpse, (state[0], state[1]))
-        return hidden, cell
-    return (core(glimpse, state[0]),)

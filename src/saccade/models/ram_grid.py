@@ -5,13 +5,13 @@ from typing import Any, ClassVar, TypeAlias
 
 from saccade._definitions.checks import in_ranges
 from saccade.models import ram
-from saccade.models.policies import Grid
+from saccade.models.policies import FirstLocation, Grid
 
 __all__ = ["Options", "RamGrid"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(ram.Chooser):
+class Options(ram.Chooser, FirstLocation):
     """The sizes of RAM with a grid of locations.
 
     >>> Options(rows=5).columns
@@ -26,7 +26,8 @@ class Options(ram.Chooser):
 
     def __post_init__(self) -> None:
         """Reject invalid options."""
-        super().__post_init__()
+        ram.Chooser.__post_init__(self)
+        FirstLocation.__post_init__(self)
         in_ranges(self, (("rows", 1, 256), ("columns", 1, 256)))
 
 

@@ -266,7 +266,7 @@ class Decoder(nn.Module):
 
 
 class _Cells(NamedTuple):
-    """A decoder's step: a GRU cell, a projection of the context, a second cell or None."""
+    """Functions of a decoder's step. There may be no second cell."""
 
     first: Callable[[Tensor, Tensor], Tensor]
     context: Callable[[Tensor], Tensor]
