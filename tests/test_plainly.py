@@ -1,5 +1,6 @@
 """`plainly` runs every call by plain operations of torch, in one thread, and computes what kernels compute."""
 
+import contextlib
 import re
 import subprocess
 import threading
@@ -11,6 +12,8 @@ from launches import launched, own_nodes
 from laws import checks
 from laws.case import Case, differentiable, learning
 from laws.table import BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES
+from models import test_answerers as answerers
+from models import test_ram as ram
 from nn.test_replaced_layers import MODULES, X
 from saccade import AuxRequest, attend, explain, masks, normalizers, plainly, reads, remember, scores
 from saccade import nn as ours
@@ -91,6 +94,24 @@ def test_every_module_computes_the_same_without_a_kernel(name):
             compare([unrecorded], [call(module)])
     assert not names and not nodes
     compare(inside, outside)
+
+
+@every("name", [*answerers.KINDS, *ram.MODELS])
+def test_every_model_of_images_costs_the_same_without_a_kernel(name):
+    """The models that write, label texts or memorize are held to `models.laws.the_same_plainly`."""
+    if name in ram.MODELS:
+        model, batch = ram.MODELS[name](), (ram.IMAGES, ram.LABELS, 0.5)
+    else:
+        model, batch = answerers.made(name), (answerers.images(), answerers.QUESTION, answerers.WANTED)
+    costs = []
+    for block in (contextlib.nullcontext(), plainly()):
+        torch.manual_seed(1)
+        with block, launched() as names:
+            cost = model.eval().cost(*batch)
+            gradients = torch.autograd.grad(cost, list(model.parameters()), allow_unused=True)
+        costs.append([cost, *(grad for grad in gradients if grad is not None)])
+    assert not names and not own_nodes(cost)
+    torch.testing.assert_close(*costs, rtol=1e-3, atol=1e-5)
 
 
 def test_kernels_and_shortcuts_run_outside_alone():
@@ -344,5 +365,6 @@ def test_a_block_in_a_compiled_function_breaks_its_graph():
 
     broken = torch.compile(call, backend="eager")(x)
     assert torch.equal(broken[0], 2 * x) and broken[1] == "reference" and explain(x, x, x).backend == "sdpa"
+    torch.compiler.reset()
     with pytest.raises(torch._dynamo.exc.Unsupported, match="ContextVar"):
         torch.compile(call, backend="eager", fullgraph=True)(x)

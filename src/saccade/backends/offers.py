@@ -42,7 +42,7 @@ Answer: TypeAlias = Offer | Refusal
 
 
 def answered(name: str, backend: ModuleType, call: Call, rivals: "Answers | None" = None) -> Answer:
-    """The answer of a backend to a call. In a block of `plainly` all but the reference refuse."""
+    """The answer of a backend. In a block of `plainly` all but the reference refuse."""
     if name != "reference" and is_plain():
         return Refusal(REASON)
     return backend.offer(call, rivals)  # type: ignore[no-any-return]
