@@ -235,7 +235,17 @@ def number(metric: Any) -> float:
 
 def page() -> str:
     """Return the page with its table written again."""
-    header = ("corpus", "measure", "plain baselines", "ours, each seed", "mean", "over the best plain one", "steps", "seconds", "load")
+    header = (
+        "corpus",
+        "measure",
+        "plain baselines",
+        "ours, each seed",
+        "mean",
+        "over the best plain one",
+        "steps",
+        "seconds",
+        "load",
+    )
     lines, commands = [header], list[str]()
     for name, row in ROWS.items():
         files = sorted(RESULTS.glob(f"{name}-*.json"))
