@@ -150,6 +150,14 @@ def test_a_crop_and_one_four_times_as_wide_share_their_centre():
             assert_rounded(view, cropped(image, *point, (8, 8), factor))
 
 
+def test_a_glimpse_of_a_sequence_is_a_window_around_a_location():
+    sequences, places = drawn(2, 3, 20), torch.tensor([7, 12])
+    location = torch.stack([places / 10 - 1, torch.zeros(2)], -1).double()
+    glimpses = nn.Retina((1, 6))(sequences[:, :, None], location[:, None])[:, 0, 0, :, 0]
+    for sequence, place, glimpse in zip(sequences, places.tolist(), glimpses, strict=True):
+        assert torch.equal(glimpse, sequence[:, place - 3 : place + 3])
+
+
 def test_locations_run_from_the_upper_left_corner_to_the_lower_right():
     ramp = torch.arange(64.0).view(1, 1, 8, 8)
     corner, middle = nn.Retina(2)(ramp, torch.tensor([[[-1.0, -1.0], [0.0, 0.0]]]))[0, :, 0, 0]
