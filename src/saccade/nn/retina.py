@@ -84,7 +84,7 @@ class Retina(nn.Module):
 
     @property
     def widest(self) -> tuple[int, int]:
-        """Height and width in pixels of what the coarsest patch covers."""
+        """Height and width in pixels of the part of an image under the coarsest patch."""
         height, width = self.sides
         return height * self.factor ** (self.scales - 1), width * self.factor ** (self.scales - 1)
 
