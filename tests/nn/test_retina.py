@@ -10,15 +10,18 @@ from saccade.errors import ArgumentError, ShapeError
 from tiers import every
 
 
-def plain(image, place, size, scale):
+def plain(image, place, size, scale, factor=2):
     """The patch of one scale by padding, cutting out and averaging, for a corner on a whole pixel."""
-    side = size << scale
+    wide, high = (side * factor**scale for side in (size if isinstance(size, tuple) else (size, size))[::-1])
     height, width = image.shape[1:]
-    left, top = (round(float((place[axis] + 1) / 2 * extent - side / 2)) for axis, extent in ((0, width), (1, height)))
+    left, top = (
+        round(float((place[axis] + 1) / 2 * extent - side / 2))
+        for axis, extent, side in ((0, width, wide), (1, height, high))
+    )
     room = 200
     padded = F.pad(image, (room,) * 4)
-    cut = padded[:, top + room : top + room + side, left + room : left + room + side]
-    return F.avg_pool2d(cut[None], 1 << scale)[0]
+    cut = padded[:, top + room : top + room + high, left + room : left + room + wide]
+    return F.avg_pool2d(cut[None], factor**scale)[0]
 
 
 def on_pixels(height, width, *pixels):
@@ -41,6 +44,25 @@ def test_patches_are_cut_out_and_averaged(mode, size, scales, height, width):
         for place, each in zip(places, found[number], strict=True):
             expected = torch.stack([plain(image, place, size, scale) for scale in range(scales)])
             torch.testing.assert_close(each, expected, rtol=1e-12, atol=1e-12)
+
+
+@every("mode", ["nearest", "bilinear"])
+@every(("size", "scales", "factor"), [((4, 2), 1, 2), ((8, 4), 2, 2), ((2, 6), 2, 4), (3, 3, 3), ((5, 3), 2, 1)])
+def test_patches_of_other_shapes_and_factors(mode, size, scales, factor):
+    images, height, width = torch.rand(2, 3, 17, 26, dtype=torch.float64), 17, 26
+    middle = torch.tensor([s % 2 / 2 for s in (size if isinstance(size, tuple) else (size, size))[::-1]])
+    places = on_pixels(height, width, *((x + middle[0], y + middle[1]) for x, y in ((0, 0), (7, 3), (-5, 20))))
+    found = nn.Retina(size, scales, mode, factor)(images, places.expand(2, 3, 2))
+    for number, image in enumerate(images):
+        for place, each in zip(places, found[number], strict=True):
+            expected = torch.stack([plain(image, place, size, scale, factor) for scale in range(scales)])
+            torch.testing.assert_close(each, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_glimpse_reads_patches_of_any_shape():
+    glimpse = nn.Glimpse(nn.Retina((8, 4), scales=2, factor=4), channels=3, output_dim=5)
+    assert glimpse.what[0].in_features == 2 * 3 * 8 * 4
+    assert glimpse(torch.rand(2, 3, 20, 30), torch.zeros(2, 4, 2)).shape == (2, 4, 5)
 
 
 def test_between_pixels_bilinear_mixes():
@@ -102,10 +124,16 @@ def test_places_in_half_precision_are_those_places(mode):
     torch.testing.assert_close(retina(images, places), retina(images, places.float()))
 
 
-@pytest.mark.parametrize("given", [(0,), (8, 0), (3, 2), (8, 1, "cubic"), (4096, 2), (-4, 1), ((8, 4),), (8, 10**12)])
+@pytest.mark.parametrize("given", [(0,), (8, 0), (3, 2), (8, 1, "cubic"), (4096, 2), (-4, 1), ((8, 3), 2), (8, 10**12)])
 def test_a_retina_that_means_nothing_is_refused(given):
     with pytest.raises(ArgumentError, match="expected"):
         nn.Retina(*given)
+
+
+@pytest.mark.parametrize("given", [{"factor": 0}, {"size": (8, 4, 2)}, {"size": (8,)}, {"scales": 7, "factor": 4}])
+def test_sides_and_factors_without_a_meaning_are_refused(given):
+    with pytest.raises(ArgumentError, match="expected"):
+        nn.Retina(**given)
 
 
 @pytest.mark.parametrize(

@@ -130,20 +130,32 @@ def test_heads_of_a_module_are_concatenated_before_the_output_projection():
         assert_rounded(module(x[None])[0], heads(x, q, k, v))
 
 
-def cropped(image, x, y, side, size):
-    """A square of an image `(channels, height, width)` around a point, averaged down to `size` pixels a side."""
+def cropped(image, x, y, sides, factor):
+    """A part of an image `(channels, height, width)` around a point, averaged over `factor` × `factor` pixels."""
     height, width = image.shape[1:]
-    top, left = round((y + 1) / 2 * height - side / 2), round((x + 1) / 2 * width - side / 2)
-    padded = F.pad(image, (side, side, side, side))
-    return F.avg_pool2d(padded[None, :, top + side : top + 2 * side, left + side : left + 2 * side], side // size)[0]
+    high, wide, room = factor * sides[0], factor * sides[1], 100
+    top, left = round((y + 1) / 2 * height - high / 2) + room, round((x + 1) / 2 * width - wide / 2) + room
+    padded = F.pad(image, (room, room, room, room))
+    return F.avg_pool2d(padded[None, :, top : top + high, left : left + wide], factor)[0]
 
 
 def test_a_crop_and_one_four_times_as_wide_share_their_centre():
     images, points = drawn(2, 1, 60, 44), torch.tensor([[0.0, 0.0], [-1.0, 0.5]], dtype=torch.float64)
-    patches = nn.Retina(8, scales=3)(images, points[:, None])[:, 0]
-    for image, point, views in zip(images, points.tolist(), patches, strict=True):
-        for scale in (0, 2):
-            assert_rounded(views[scale], cropped(image, *point, 8 * 2**scale, 8))
+    retina, doubling = nn.Retina((8, 4), scales=2, factor=4), nn.Retina(8, scales=3)
+    patches, squares = (retina(images, points[:, None])[:, 0] for retina in (retina, doubling))
+    for image, point, views, views_of_square in zip(images, points.tolist(), patches, squares, strict=True):
+        for view, factor in zip(views, (1, 4), strict=True):
+            assert_rounded(view, cropped(image, *point, (8, 4), factor))
+        for view, factor in zip(views_of_square, (1, 2, 4), strict=True):
+            assert_rounded(view, cropped(image, *point, (8, 8), factor))
+
+
+def test_a_glimpse_of_a_sequence_is_a_window_around_a_location():
+    sequences, places = drawn(2, 3, 20), torch.tensor([7, 12])
+    location = torch.stack([places / 10 - 1, torch.zeros(2)], -1).double()
+    glimpses = nn.Retina((1, 6))(sequences[:, :, None], location[:, None])[:, 0, 0, :, 0]
+    for sequence, place, glimpse in zip(sequences, places.tolist(), glimpses, strict=True):
+        assert torch.equal(glimpse, sequence[:, place - 3 : place + 3])
 
 
 def test_locations_run_from_the_upper_left_corner_to_the_lower_right():

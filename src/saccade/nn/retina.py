@@ -1,5 +1,6 @@
 """Views of an image around a point: a sharp patch, and coarse wider ones."""
 
+import math
 from typing import Literal
 
 import torch
@@ -18,53 +19,74 @@ __all__ = ["LARGEST", "Glimpse", "Retina"]
 LARGEST = 4096
 """Largest side of the widest patch in pixels: 16 million pixels a glimpse."""
 
+_DOUBLINGS = LARGEST.bit_length()  # more of them are wider than the largest patch, whatever the factor above 1
+
 
 class Retina(nn.Module):
-    r"""Square patches of one size around a point, each twice as wide as the last.
+    r"""Patches of one size around a point, each f times as wide as the last.
 
     .. math::
-        \rho_{s,i,j} = \frac{1}{4^s} \sum_{0 \le a, b < 2^s} x\big(r_s + 2^s i + a,\; c_s + 2^s j + b\big), \qquad
-        (c_s, r_s) = \frac{\ell + 1}{2} \odot (W, H) - 2^{s-1} n
+        \rho_{s,i,j} = \frac{1}{f^{2s}} \sum_{0 \le a, b < f^s} x\big(r_s + f^s i + a,\; c_s + f^s j + b\big), \qquad
+        (c_s, r_s) = \frac{\ell + 1}{2} \odot (W, H) - \frac{f^s}{2} (w, h)
 
-    for patches of n × n pixels at scales s = 0, 1, ... A pixel of a coarse patch is the mean of the pixels under it.
+    for patches of h × w pixels at scales s = 0, 1, ... A pixel of a coarse patch is the mean of the pixels under it.
     Pixels outside the image are 0. The cost does not depend on the size of the image: only pixels under the patches are
     read, once for all scales (of images that are contiguous in memory).
 
     Args:
-        size: n, pixels of a patch's side. With several scales it is even, so that all have one centre.
+        size: h and w in pixels, or one number for both. With several scales and an even f they are even, so that all
+            patches have one centre.
         scales: the number of patches.
         mode: interpolation: "nearest" moves patches to whole pixels, and is faster. "bilinear" mixes the four
             neighbours, and has a gradient to the location.
+        factor: f, an integer.
 
     Raises:
-        ArgumentError: sizes or scales below 1, patches wider than 4,096 pixels, an odd size with several scales.
+        ArgumentError: sizes, scales or a factor below 1, patches wider than 4,096 pixels, an odd size with several
+            scales and an even factor.
 
     Example:
         >>> retina = Retina(8, scales=2)
         >>> retina(torch.rand(5, 1, 28, 28), torch.zeros(5, 3, 2)).shape  # 5 images, 3 points in each
         torch.Size([5, 3, 2, 1, 8, 8])
+        >>> Retina((8, 4), scales=2, factor=4)(torch.rand(5, 1, 28, 28), torch.zeros(5, 2)).shape
+        torch.Size([5, 2, 1, 8, 4])
 
     Source:
         Mnih, Heess, Graves, Kavukcuoglu 2014, "Recurrent Models of Visual Attention", section 3 and figure 1 A
-        (https://arxiv.org/abs/1406.6247). The paper does not describe the downsampling.
+        (https://arxiv.org/abs/1406.6247), where f is 2 and patches are squares. The paper does not describe the
+        downsampling.
     """
 
-    def __init__(self, size: int = 8, scales: int = 1, mode: Literal["nearest", "bilinear"] = "nearest") -> None:
+    def __init__(
+        self,
+        size: int | tuple[int, int] = 8,
+        scales: int = 1,
+        mode: Literal["nearest", "bilinear"] = "nearest",
+        factor: int = 2,
+    ) -> None:
         super().__init__()
-        whole("size", size, least=1, high=LARGEST)
+        sides = tuple(size) if isinstance(size, (tuple, list)) else (size, size)
+        if len(sides) != 2:
+            raise ArgumentError(f"size: expected a number or (height, width), got {size!r:.80}")
+        for side in sides:
+            whole("size", side, least=1, high=LARGEST)
         whole("scales", scales, least=1, high=LARGEST)
-        if size << (scales - 1) > LARGEST:
-            raise ArgumentError(f"size, scales: expected patches of at most {LARGEST} pixels, got {size} and {scales}")
-        if scales > 1 and size % 2:
-            raise ArgumentError(f"size: expected an even number with {scales} scales, got {size}")
+        whole("factor", factor, least=1, high=LARGEST)
+        if max(sides) * factor ** min(scales - 1, _DOUBLINGS) > LARGEST:
+            got = f"{size}, {scales} and {factor}"
+            raise ArgumentError(f"size, scales, factor: expected patches of at most {LARGEST} pixels, got {got}")
+        if scales > 1 and factor % 2 == 0 and any(side % 2 for side in sides):
+            raise ArgumentError(f"size: expected even numbers with {scales} scales, got {size}")
         if mode not in ("nearest", "bilinear"):
             raise ArgumentError(f"mode: expected nearest or bilinear, got {mode!r}")
-        self.size, self.scales, self.mode = size, scales, mode
+        self.size, self.sides, self.scales, self.mode, self.factor = size, sides, scales, mode, factor
 
     @property
-    def widest(self) -> int:
-        """Pixels of the image that the coarsest patch covers, from side to side."""
-        return self.size << (self.scales - 1)
+    def widest(self) -> tuple[int, int]:
+        """Height and width in pixels of the part of an image under the coarsest patch."""
+        height, width = self.sides
+        return height * self.factor ** (self.scales - 1), width * self.factor ** (self.scales - 1)
 
     def forward(self, images: Tensor, location: Tensor, index: Tensor | None = None) -> Tensor:
         """Return the patches around points.
@@ -75,7 +97,7 @@ class Retina(nn.Module):
             index: of the images of the points `(n, ..., 2)`, `(n,)`, int64. None is one image after another.
 
         Returns:
-            `(batch, ..., scales, channels, size, size)`, the finest first.
+            `(batch, ..., scales, channels, height, width)` of patches, the finest first.
 
         Raises:
             ShapeError: if the shapes do not fit.
@@ -95,38 +117,45 @@ class Retina(nn.Module):
             index = torch.arange(count, device=images.device)
         index = index.repeat_interleave(points.shape[0] // max(1, count))
         # x and y, in pixels, of the left upper corner of the widest patch
-        corner = (points + 1) / 2 * points.new_tensor([images.shape[3], images.shape[2]]) - self.widest / 2
+        corner = (points + 1) / 2 * points.new_tensor([images.shape[3], images.shape[2]]) - self._reach(points) / 2
         crops = self._patches(images, index, corner)
         return crops.view(*location.shape[:-1], *crops.shape[1:])
 
     def _patches(self, images: Tensor, index: Tensor, corner: Tensor) -> Tensor:
-        """Patches `(points, scales, channels, size, size)` of images `(points,)`."""
+        """Patches `(points, scales, channels, height, width)` of images `(points,)`."""
         if self.mode == "bilinear":
             return self._scales(self._mixed(images, index, corner))
         # Far outside is clamped to just outside, so that no integer overflows.
-        first = corner.detach().nan_to_num().round().clamp(-self.widest, max(images.shape[2:])).long()
-        if images.is_contiguous() and not images.requires_grad and serves(images):
-            return patches(images, index, first, self.size, self.scales)
+        first = corner.detach().nan_to_num().round().clamp(-self._reach(corner)).clamp(max=max(images.shape[2:])).long()
+        height, width = self.sides
+        usual = height == width and (self.factor == 2 or self.scales == 1)
+        if usual and images.is_contiguous() and not images.requires_grad and serves(images):
+            return patches(images, index, first, height, self.scales)
         return self._scales(self._cut(images, index, first, self.widest))
 
     def _scales(self, around: Tensor) -> Tensor:
-        """All scales of the widest patches `(points, channels, widest, widest)`."""
-        crops = []
+        """All scales of the widest patches `(points, channels, *widest)`."""
+        crops, (height, width) = list[Tensor](), self.sides
         for scale in range(self.scales):
-            if scale:  # the mean of four equal means is the mean of all their pixels
-                around = F.avg_pool2d(around, 2)
-            before = (around.shape[-1] - self.size) // 2
-            crops.append(around[..., before : before + self.size, before : before + self.size])
+            if scale:  # the mean of equally many equal means is the mean of all their pixels
+                around = F.avg_pool2d(around, self.factor)
+            top, left = (around.shape[-2] - height) // 2, (around.shape[-1] - width) // 2
+            crops.append(around[..., top : top + height, left : left + width])
         return torch.stack(crops, 1)
 
-    def extra_repr(self) -> str:
-        return f"size={self.size}, scales={self.scales}, mode={self.mode!r}"
+    def _reach(self, points: Tensor) -> Tensor:
+        """Width and height of the widest patch."""
+        height, width = self.widest
+        return points.new_tensor([width, height])
 
-    def _cut(self, images: Tensor, index: Tensor, first: Tensor, side: int) -> Tensor:
-        """Pixels `(points, channels, side, side)` of images, 0 outside."""
+    def extra_repr(self) -> str:
+        return f"size={self.size}, scales={self.scales}, mode={self.mode!r}, factor={self.factor}"
+
+    def _cut(self, images: Tensor, index: Tensor, first: Tensor, sides: tuple[int, int]) -> Tensor:
+        """Pixels `(points, channels, *sides)` of images, 0 outside."""
         height, width = images.shape[2:]
-        steps = torch.arange(side, device=images.device)
-        columns, rows = (first[:, axis, None] + steps for axis in (0, 1))  # (points, side)
+        rows = first[:, 1, None] + torch.arange(sides[0], device=images.device)
+        columns = first[:, 0, None] + torch.arange(sides[1], device=images.device)
         inside = ((rows >= 0) & (rows < height))[:, :, None] & ((columns >= 0) & (columns < width))[:, None, :]
         planes = index[:, None] * images.shape[1] + torch.arange(images.shape[1], device=images.device)
         offsets = rows.clamp(0, height - 1)[:, :, None] * width + columns.clamp(0, width - 1)[:, None, :]
@@ -136,10 +165,11 @@ class Retina(nn.Module):
 
     def _mixed(self, images: Tensor, index: Tensor, corner: Tensor) -> Tensor:
         """The widest patches by bilinear interpolation."""
-        corner = corner.nan_to_num().clamp(-self.widest - 1, max(images.shape[2:]))
+        corner = corner.nan_to_num().clamp(-self._reach(corner) - 1).clamp(max=max(images.shape[2:]))
         whole = corner.detach().floor()
         x, y = (corner - whole).to(images.dtype)[:, None, None, :].unbind(-1)
-        around = self._cut(images, index, whole.long(), self.widest + 1)
+        height, width = self.widest
+        around = self._cut(images, index, whole.long(), (height + 1, width + 1))
         upper, lower = around[:, :, :-1], around[:, :, 1:]
         lines = upper + (lower - upper) * y[..., None]
         left, right = lines[..., :-1], lines[..., 1:]
@@ -188,7 +218,7 @@ class Glimpse(nn.Module):
             raise ArgumentError(f"combine: expected add or multiply, got {combine!r}")
         sizes(channels=channels, hidden_dim=hidden_dim, output_dim=output_dim)
         self.retina, self.combine = retina, combine
-        pixels = retina.scales * channels * retina.size**2
+        pixels = retina.scales * channels * math.prod(retina.sides)
         self.what = nn.Sequential(nn.Linear(pixels, hidden_dim), nn.ReLU(), nn.Linear(hidden_dim, output_dim))
         self.where = nn.Sequential(nn.Linear(2, hidden_dim), nn.ReLU(), nn.Linear(hidden_dim, output_dim))
 
