@@ -82,7 +82,14 @@ def test_long_texts_are_cut_with_a_note(tmp_path, capsys, rows):
 def test_training_begins_with_vectors_and_keeps_them(tmp_path, capsys, data, frozen):
     vectors = tmp_path / "vectors.txt"
     vectors.write_text(VECTORS)
-    words = {"vectors": str(vectors), "word_dropout": 0.0, "freeze_vectors": frozen, "model": "fixed", "data": data}
+    words = {
+        "vectors": str(vectors),
+        "word_dropout": 0.0,
+        "freeze_vectors": frozen,
+        "model": "fixed",
+        "prior": "none",
+        "data": data,
+    }
     words |= {"run": tmp_path / "run", "max_steps": 2, "batch_tokens": 60, "device": "cpu"}
     runs.train("classify-text", **words)
     assert "words have a vector in" in capsys.readouterr().err
