@@ -20,6 +20,7 @@ LAYERS = [
     {"backends"},
     {"_dispatch"},
     {"attention"},
+    {"export"},
     {"memory"},
     {"nn"},
     {"__init__"},  # the public names

@@ -19,7 +19,10 @@ DIRECTIVES = [
 ]
 MODULES = [
     "saccade",
-    *(f"saccade.{name}" for name in ("scores", "normalizers", "masks", "biases", "reads", "errors", "nn", "runs")),
+    *(
+        f"saccade.{name}"
+        for name in ("scores", "normalizers", "masks", "biases", "reads", "errors", "export", "nn", "runs")
+    ),
     "saccade.nn.addressing",
     "saccade.look",
     *(f"saccade.models.{found.name}" for found in iter_modules(saccade.models.__path__)),

@@ -309,9 +309,10 @@ _PLAIN = (Tensor, str, bool, int, float, type(None))
 def encode(tree: Definition, numbers: list[float]) -> str:
     """The tree without its tensors, as JSON; its numbers are appended to `numbers`.
 
-    By plain string operations, since torch.compile traces them, and may make symbols of numbers.
+    By plain string operations, since torch.compile traces them, and may make symbols of numbers. In an exported program
+    the text has all numbers that depend on no sizes, since a decomposition reads no values of tensors.
     """
-    parts = []
+    parts, exported = [], torch.compiler.is_exporting()
     for name in tree.__match_args__:
         value = getattr(tree, name)
         if isinstance(value, Definition):
@@ -328,8 +329,11 @@ def encode(tree: Definition, numbers: list[float]) -> str:
             text = str(len(range(value)))  # counting makes a constant of a size, on which shapes depend
         else:
             text = '{"Float":' if isinstance(value, float | torch.SymFloat) else '{"Int":'
-            text = text + str(len(numbers)) + "}"
-            numbers.append(value)
+            if exported and (type(value) is float or (type(value) is int and not torch.compiler.is_dynamo_compiling())):
+                text = text + '"' + str(value) + '"}'
+            else:
+                text = text + str(len(numbers)) + "}"
+                numbers.append(value)
         parts.append('"' + name + '":' + text)
     return '{"' + type(tree).__module__ + ":" + type(tree).__name__ + '":{' + ",".join(parts) + "}}"
 
@@ -349,7 +353,8 @@ def _built(value: Any, numbers: list[float]) -> Any:
     if name == "Tensor":
         return _PLACEHOLDER
     if name in ("Float", "Int"):
-        return numbers[content] if name == "Float" else torch.sym_int(numbers[content])
+        number = float(content) if isinstance(content, str) else numbers[content]
+        return number if name == "Float" else torch.sym_int(number)
     tree = object.__new__(_REGISTRY[name])
     for field, part in content.items():
         object.__setattr__(tree, field, _built(part, numbers))
