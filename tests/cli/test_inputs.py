@@ -247,3 +247,14 @@ def test_an_empty_file_of_inputs_is_said_so(tmp_path, caplog):
     with texts(None, str(tmp_path / "empty.txt")) as lines:
         assert list(lines) == []
     assert caplog.messages == [f"{tmp_path / 'empty.txt'}: nothing to answer, it is empty"]
+
+
+def test_a_file_of_another_program_is_refused_with_a_way_to_convert_it(tmp_path):
+    book = tmp_path / "book.xlsx"
+    book.write_bytes(b"PK\x03\x04\x14\x00words")
+    refused = pytest.raises(UsageError, match=r"--input: expected a file of text, got .*book.xlsx; .*libreoffice")
+    with refused, texts(None, str(book)):
+        pass
+    book.write_text("plain words under a strange name\n")
+    with texts(None, str(book)) as lines:
+        assert list(lines) == ["plain words under a strange name"]

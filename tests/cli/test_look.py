@@ -73,8 +73,12 @@ def test_an_option_of_another_task_is_refused_by_its_name(run, capsys):
 
 
 def test_a_blank_line_has_no_picture(run, tmp_path, capsys):
-    assert main(["look", str(run), " ", "--output", str(tmp_path / "pictures")]) == 0
-    assert capsys.readouterr() == ("", "") and not (tmp_path / "pictures").exists()
+    assert main(["look", str(run), " ", "--output", str(tmp_path / "pictures")]) == 2
+    assert "error: INPUT: expected an input to draw, got a blank one" in capsys.readouterr().err
+    assert not (tmp_path / "pictures").exists()
+    (tmp_path / "in.txt").write_text(" \n")
+    assert main(["look", str(run), "--input", str(tmp_path / "in.txt"), "--output", str(tmp_path / "pictures")]) == 0
+    assert not (tmp_path / "pictures").exists()
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(run, tmp_path, capsys):

@@ -172,7 +172,8 @@ def test_a_better_baseline_is_named_in_the_last_line(run, asked, capsys, monkeyp
     assert main([*arguments, "--device", "cpu"]) == 0
     last = capsys.readouterr().err.splitlines()[-1]
     own = results(run.with_name("other"))["validation"]["closeness"]
-    assert last == f"a baseline is better on validation: mean 2 > {own:.4g} (closeness); try --model mean"
+    better = f"a baseline is better on validation: mean 2 > {own:.4g} (closeness)"
+    assert last == f"{better}; in a new --run try --model mean"
     assert last[1:] in run.with_name("other").joinpath("README.md").read_text()
 
 

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 from saccade._system.files import naming
 from saccade._system.notes import Once, say
 from saccade.cli.arguments import UsageError
+from saccade.data.conversions import converted
 from saccade.data.folders import files_below
 from saccade.data.texts import reading_as
 from saccade.tasks.inputs import input_lines, is_table
@@ -114,6 +115,8 @@ def texts(
         with Path(file).open("rb") as source:
             with naming(Path(file)):
                 packed = source.peek(2)[:2] == b"\x1f\x8b"
+                if (way_out := converted(Path(file))) and _binary(source):
+                    raise UsageError(f"--input: expected a file of text, got {file}{way_out}")
             yield _lines(gzip.GzipFile(fileobj=source) if packed else source, file, paths=paths, encoding=encoding)
     else:
         yield _lines(sys.stdin.buffer, "standard input", paths=paths, encoding=encoding)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from saccade._system.files import check_folder
 from saccade._system.notes import output
+from saccade.cli.arguments import UsageError
 from saccade.cli.inputs import Pending, inputs
 from saccade.cli.requests import Device, Inputs, open_request
 
@@ -27,6 +28,8 @@ class Arguments(Inputs, Device):
 def run(arguments: list[str]) -> int:
     """Print the paths of the pictures as they are drawn."""
     options, request, trained = open_request("look", Arguments, arguments)
+    if options.text is not None and not options.text.strip():
+        raise UsageError("INPUT: expected an input to draw, got a blank one")
     with inputs(trained.task, options.text, options.input, options.encoding) as source:
         lines = Pending(source)
         for path in trained.pictures(lines, request, options.output, json=options.json, typed=options.typed):

@@ -235,7 +235,7 @@ def better_baseline(results: Mapping[str, Any], headline: str) -> str:
     >>> plain = {"metrics": {"accuracy": 0.92}, "about": "TF-IDF", "seconds": 2.0, "advice": "try --model sum"}
     >>> results = {"validation": {"accuracy": 0.9}, "baselines": {"validation": {"tfidf": plain}}}
     >>> better_baseline(results, "accuracy")
-    'a baseline is better on validation: tfidf 0.92 > 0.9 (accuracy); try --model sum'
+    'a baseline is better on validation: tfidf 0.92 > 0.9 (accuracy); in a new --run try --model sum'
     """
     own = value(results["validation"][headline])
     scores = {
@@ -248,7 +248,7 @@ def better_baseline(results: Mapping[str, Any], headline: str) -> str:
         return ""
     score, advice = scores[name]
     line = f"a baseline is better on validation: {name} {score:.4g} > {own:.4g} ({headline.replace('_', ' ')})"
-    return f"{line}; {advice}" if advice else line
+    return f"{line}; {'in a new --run ' if advice.startswith('try --') else ''}{advice}" if advice else line
 
 
 def summarize(

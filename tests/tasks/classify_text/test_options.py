@@ -74,9 +74,9 @@ def test_options_have_no_cliff(count):
     ("options", "way"),
     [
         ({"model": "fixed", "prior": "none"}, "try --prior tfidf"),
-        ({"model": "fixed", "prior": "tfidf"}, "try --model sum"),
-        ({"model": "package.module:Class"}, "try --model sum"),
-        ({"model": "sum", "prior": "tfidf"}, "try scikit-learn: make_pipeline("),
+        ({"model": "fixed", "prior": "tfidf"}, "scikit-learn is enough: make_pipeline("),
+        ({"model": "package.module:Class"}, "scikit-learn is enough: make_pipeline("),
+        ({"model": "sum", "prior": "tfidf"}, "scikit-learn is enough: make_pipeline("),
     ],
 )
 def test_a_better_baseline_names_a_way_to_it(options, way):
@@ -102,7 +102,7 @@ def test_the_recipe_follows_from_the_data_and_is_saved(tmp_path, capsys):
         assert config["options"]["embedding_dim"] == 4  # options win
         assert trained.predict("dull film")[0].lines()[0].startswith("1\t")
         [tf_idf] = [baselines["TF-IDF"] for split, baselines in trained.results["baselines"].items() if split == "test"]
-        assert tf_idf["advice"].startswith("try scikit-learn")
+        assert tf_idf["advice"].startswith("scikit-learn is enough")
 
 
 def test_documents_add_to_the_recipe_for_files(tmp_path):

@@ -173,3 +173,13 @@ def test_a_run_answers_cells_and_explains_columns(tmp_path, model, caplog):
             f"area: {by_line.asked.numbers[-1]:.4g}",
         ]
         assert drawn["rows"] == ["effect" if model == "mlp" else "weight"]
+
+
+@pytest.mark.parametrize(("cell", "blank", "filled"), [(2.0, False, None), (2.0, True, 3.0), (math.nan, False, 3.0)])
+def test_blanks_are_filled_unless_all_tables_have_numbers_alone(cell, blank, filled):
+    rows = [(1.0, 5.0), (3.0, cell), (9.0, 7.0)]
+    encoding, notes = fit_encoding(["x", "y"], rows, lambda _, error: error, blank=blank)
+    assert encoding.columns[0].median == filled
+    assert ("blanks of validation and test" in "".join(notes)) == blank
+    if filled is not None:
+        assert encoding.encode((math.nan, 5.0)) == (3.0, 5.0)  # a column whose training rows have no blanks, too

@@ -7,7 +7,7 @@ from saccade.data.objects import OBJECTS
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.regress.data import open_numbers
-from saccade.tasks.regress.data.rows import Choice
+from saccade.tasks.regress.data.rows import Choice, ChoiceError, Reader
 from tiers import every
 
 SPLITS = ("train", "validation", "test")
@@ -120,3 +120,11 @@ def test_an_unnamed_column_of_other_numbers_is_a_feature(tmp_path):
     data = csv([(n, n * n) for n in range(9)], tmp_path, names=["", "y"])
     with pytest.raises(ArgumentError, match=r"expected two columns or more, .*, got 1 \(Unnamed: 0, y\)"):
         open_numbers(*data)
+
+
+def test_a_table_with_very_many_columns_is_refused():
+    reader = Reader(Choice(None, None, False), "wide.csv")
+    with pytest.raises(
+        ChoiceError, match="wide.csv: expected at most 5,000 columns of features, got 5,001; choose some"
+    ):
+        reader.read({f"c{number}": 1.0 for number in range(5_002)}, None)

@@ -61,7 +61,8 @@ class ColumnCode:
     Args:
         name: of the column.
         kind: of its cells.
-        median: replaces a blank cell of numbers and dates, which are days since 1970. None if training has no blanks.
+        median: replaces a blank cell of numbers and dates, which are days since 1970. None in a table of numbers alone
+            without blanks.
         categories: in the order of their features.
         written: how its numbers or dates are written. None: with decimal points, and in ISO 8601.
     """
@@ -212,6 +213,8 @@ def fit_encoding(
     rows: Sequence[Sequence[Cell]],
     error: Callable[[int, CellError], Exception],
     written: Mapping[str, Written] | None = None,
+    *,
+    blank: bool = False,
 ) -> tuple[Encoding, list[str]]:
     """Return the codes of columns, with notes.
 
@@ -220,6 +223,7 @@ def fit_encoding(
         rows: the training rows.
         error: from the number of a row and the error of a cell to the error that is raised.
         written: how columns are written, by name.
+        blank: whether other rows have blank cells.
     """
     columns, notes = list[ColumnCode](), list[str]()
     for number, name in enumerate(names):
@@ -231,6 +235,10 @@ def fit_encoding(
             raise error(first, reason) from None
         columns.append(replace(code, written=(written or {}).get(name)))
         notes += [note] if note else []
+    if not notes and not written and not blank:  # numbers alone
+        columns = [replace(column, median=None) for column in columns]
+    if blank:
+        notes.append("blanks of validation and test are filled with the medians of training")
     return Encoding(tuple(columns)), notes
 
 
@@ -244,7 +252,7 @@ def _fit_column(name: str, cells: Sequence[Cell]) -> tuple[ColumnCode, str]:
     if 2 * len(texts) < len(full) or 2 * len(dates) > len(full):
         kind: Literal["number", "date"] = "date" if 2 * len(dates) > len(full) else "number"
         numbers = [*map(_days, dates)] if kind == "date" else [cell for cell in full if not isinstance(cell, str)]
-        median = float(np.median(numbers)) if blanks else None
+        median = float(np.median(numbers))
         about = [
             *(["dates, as days since 1970"] if kind == "date" else []),
             *([f"{counted(blanks, 'blanks')}, filled with the median"] if blanks else []),

@@ -7,7 +7,7 @@ import difflib
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 _MOST = 10_000_000  # rows, which take 4 GiB
+_MOST_COLUMNS = 5_000  # of features: reading 8,000 takes 20 seconds
 _RANGES = 4  # of a single feature
 _SAMPLE = 10_000  # rows that show how numbers are written
 _LISTED = 200  # most characters of a list of features
@@ -156,7 +157,9 @@ class NumberTable(Examples[Example]):
             )
 
         train = [row["numbers"] for row in self.rows.splits["train"]]
-        encoding, notes = fit_encoding(self.columns, train, partial(error, "train"), self._written)
+        others = (row for split in ("validation", "test") for row in self.rows.splits[split])
+        blank = any(map(is_no_number, chain.from_iterable(row["numbers"] for row in others)))
+        encoding, notes = fit_encoding(self.columns, train, partial(error, "train"), self._written, blank=blank)
         for split, rows in self.rows.splits.items():
             for index, row in enumerate(rows):
                 if encoding.plain and all(isinstance(cell, float) and cell == cell for cell in row["numbers"]):
@@ -298,6 +301,9 @@ class Reader:
         if not inputs:
             got = f"got {len(usable)} ({inventory(names)})"
             raise ChoiceError(f"{self.where}: expected two columns or more, features and a target, {got}")
+        if len(inputs) > _MOST_COLUMNS:
+            got = f"got {len(inputs):,}; choose some by --features"
+            raise ChoiceError(f"{self.where}: expected at most {_MOST_COLUMNS:,} columns of features, {got}")
         self.names, self.inputs, self.outputs = names, tuple(inputs), tuple(outputs)
         if unused := [name for name in names if name in _INDEXES and name not in (*inputs, *outputs)]:
             way_out = "" if features else f'; --features "{",".join([*unused, *inputs])}" uses it'
