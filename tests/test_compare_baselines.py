@@ -29,4 +29,5 @@ def test_a_result_is_a_line_of_the_table(tmp_path, monkeypatch):
         (tmp_path / f"diabetes-{seed}.json").write_text(content, encoding="utf-8")
     page = tool.page()
     assert "| r2 | mean 0.000 | 0.432, 0.432 | 0.432 | +0.432 | 1,200, 1,200 | 61, 61 | 3, 3 |" in page
+    assert tool.taken([600, 700]) == "1,300 in 2 folds"
     assert page.endswith("    saccade train regress --data diabetes\n")

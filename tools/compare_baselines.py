@@ -233,6 +233,15 @@ def number(metric: Any) -> float:
     return float(metric.get("score", metric.get("mean")) if isinstance(metric, dict) else metric)
 
 
+def taken(steps: int | list[int]) -> str:
+    """Return the steps of a run, or those of all folds together.
+
+    >>> taken(1200), taken([600, 700])
+    ('1,200', '1,300 in 2 folds')
+    """
+    return f"{sum(steps):,} in {len(steps)} folds" if isinstance(steps, list) else f"{steps:,}"
+
+
 def page() -> str:
     """Return the page with its table written again."""
     header = (
@@ -267,7 +276,7 @@ def page() -> str:
                 ", ".join(f"{each:.{digits}f}" for each in scores),
                 f"{statistics.mean(scores):.{digits}f}",
                 f"{statistics.mean(scores) - max(others.values()):+.{digits}f}",
-                ", ".join(f"{run['steps']:,}" if "steps" in run else "" for run in runs),
+                ", ".join(taken(run["steps"]) for run in runs),
                 ", ".join(f"{run['seconds']:.0f}" for run in runs),
                 ", ".join(f"{max(run['load']):.0f}" for run in runs),
             )
