@@ -3,7 +3,9 @@ from dataclasses import dataclass, fields
 import pytest
 
 from saccade.errors import ArgumentError
-from saccade.train.options import Options, check_types, flat, identity, select
+from saccade.tasks import load_task
+from saccade.train.options import Options, before, check_types, flat, identity, select
+from saccade.train.task import options_class
 from tiers import every
 
 
@@ -72,3 +74,18 @@ COUNTS = ("max_steps", "checkpoint_steps", "validation_steps", "clip", "max_minu
 def test_values_without_a_meaning_are_rejected_by_name(changed, words):
     with pytest.raises(ArgumentError, match=words):
         Options(**changed)
+
+
+@pytest.mark.parametrize(
+    ("task", "model", "name"),
+    [
+        ("translate", "rnnsearch", "query"),
+        ("glimpse", "ram", "first"),
+        ("classify-text", "fixed", "own_projections"),
+        ("regress", "mlp", "decimal"),
+    ],
+)
+def test_runs_made_before_an_option_keep_their_weights(task, model, name):
+    options = options_class(load_task(task), model, checked=False)
+    [default] = [field.default for field in fields(options) if field.name == name]
+    assert before(options)[name] == default

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -75,7 +75,7 @@ class Pool:
     queries: int = 1
     """Learned queries that pool the text. Their outputs are concatenated."""
 
-    own_projections: bool = False
+    own_projections: bool = field(default=False, metadata={"before": False})
     """Learn an MLP for each query. Without this option queries share one."""
 
     def __post_init__(self) -> None:

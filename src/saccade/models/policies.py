@@ -1,7 +1,7 @@
 """Policies over the locations of glimpses in an image."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
 import torch
@@ -22,7 +22,7 @@ class FirstLocation:
     'random'
     """
 
-    first: Literal["middle", "random"] = "middle"
+    first: Literal["middle", "random"] = field(default="middle", metadata={"before": "middle"})
     """First location: the middle of the image, shifted by at most 0.1 in training,
     or random (the paper). Predictions begin in the middle."""
 

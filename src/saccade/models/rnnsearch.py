@@ -4,7 +4,7 @@ Bahdanau, Cho, Bengio, "Neural Machine Translation by Jointly Learning to Align 
 https://arxiv.org/abs/1409.0473.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import torch
@@ -33,7 +33,7 @@ class Options(recurrent.Options, hard.TextOptions):
     'soft'
     """
 
-    query: Literal["after", "before"] = "after"
+    query: Literal["after", "before"] = field(default="after", metadata={"before": "after"})
     """Decoder state that reads the source: after the last token is read, or
     before it (the paper, equation 6)."""
 
