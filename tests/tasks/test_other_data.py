@@ -174,7 +174,7 @@ def test_numbers_are_read_by_the_columns_and_codes_of_the_run(tmp_path):
         runs.load(tmp_path / "run", data=cell).evaluate()
 
 
-def test_numbers_and_dates_are_read_as_those_of_the_run(tmp_path):
+def test_numbers_and_dates_are_read_as_those_of_the_run(tmp_path, capsys):
     rows = [f"{n},5;{n % 28 + 1:02d}.01.2021;{2 * n},25" for n in range(40)]
     data = write(tmp_path / "data.csv", "x;day;y", *rows)
     runs.train("regress", data=data, run=tmp_path / "run", **{**SMALL, "model": "mlp", "hidden_dim": 4})
@@ -184,6 +184,9 @@ def test_numbers_and_dates_are_read_as_those_of_the_run(tmp_path):
     assert [row.answers for row in rows] == [(2.25,), (9.5,)]
     days = (date(2021, 1, 5) - date(1970, 1, 1)).days
     assert [row.numbers for row in rows] == [(1.5, days), (1200.0, days + 1)]
+    lacking = write(tmp_path / "lacking.csv", "x;z", "1,5;2", "2,5;3")
+    assert main(["predict", str(tmp_path / "run"), "--input", str(lacking)]) == 2
+    assert "lacking.csv: expected the column day, got x, z; add it" in capsys.readouterr().err
 
 
 def test_images_have_the_size_of_the_run(tmp_path):
