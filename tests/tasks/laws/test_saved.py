@@ -68,7 +68,7 @@ def test_a_restored_task_answers_as_the_saved_one(run, asked, tmp_path):
         inputs = [restored.read(line, number) for number, line in enumerate(asked, 1)]
         after = restored.answer(run.model, inputs, None, "json")
     assert [answer.to_json() for answer in before] == [answer.to_json() for answer in after]
-    with pytest.raises(SaccadeError, match="no data set no/such/data"):
+    with pytest.raises(SaccadeError, match="expected the data of this run at no/such/data"):
         restored.data
 
 
@@ -78,7 +78,7 @@ def test_a_moved_run_answers_without_its_data(run, asked, unsaved, tmp_path):
     more = several(run.task, 2)
     assert told(moved, asked, **more) == told(run, asked, **more)
     assert moved.draw(asked[0], tmp_path / "pictures")
-    with pytest.raises(SaccadeError, match="no data set no/such/data"):
+    with pytest.raises(SaccadeError, match="expected the data of this run at no/such/data"):
         moved.evaluate("test")
 
 
