@@ -115,7 +115,7 @@ def reading_options(options: type) -> type:
 
     >>> from saccade.tasks import load_task
     >>> [field.name for field in fields(reading_options(load_task("tag-words").Options))]
-    ['train_split', 'validation_split', 'test_split', 'encoding', 'text_column', 'labels_column']
+    ['train_split', 'validation_split', 'test_split', 'encoding', 'words_column', 'tags_column']
     """
     kept = [option for option in fields(options) if option.name in _NAMES or option.name.endswith(_ENDS)]
     texts = "\n".join(f"    {item.name}: With --data, as of saccade train. Default: that of the run." for item in kept)

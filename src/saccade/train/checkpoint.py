@@ -18,7 +18,7 @@ from typing import Any
 
 from torch import Tensor
 
-from saccade._system.files import read, told, write
+from saccade._system.files import read, write
 from saccade.errors import SaccadeError
 from saccade.train.weights import deserialize, serialize
 
@@ -136,6 +136,6 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         return deserialize(read(path))
     except OSError as error:
-        raise CorruptCheckpoint(f"{path} cannot be read ({told(error)})") from error
+        raise CorruptCheckpoint(f"{path} cannot be read ({error.strerror or error})") from error
     except ValueError as error:
         raise CorruptCheckpoint(f"{path} cannot be read ({error})") from error

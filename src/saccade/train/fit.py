@@ -342,7 +342,8 @@ def _conclude(training: Training) -> dict[str, Any]:
         best, compared = choose(training, models, evaluations)
         chosen = models[best]
         if len(models) == 1 and chosen.steps[-1] != state.step:
-            say(f"the model is that of step {chosen.steps[-1]}, the best on validation")
+            why = "the best on validation" if chosen.steps[-1] else "its fitted start alone: no step was better"
+            say(f"the model is that of step {chosen.steps[-1]}, {why}")
         run.save_weights(chosen.weights, chosen.steps[-1], origin(run.config, options))
         load_into(model, chosen.weights)
         test = measure(task, model, "test", options.seed)

@@ -18,7 +18,7 @@ def test_string_ends_with_its_symbol_unless_it_is_longest():
     assert Spelling(tuple("0123456789"), 9).most == 1000
 
 
-@pytest.mark.parametrize(("label", "said"), [("1717", "from 1 to 3 symbols"), ("", "from 1 to 3"), ("19", "label '9'")])
+@pytest.mark.parametrize(("label", "said"), [("1717", "from 1 to 3 symbols"), ("", "from 1 to 3"), ("19", "got '9'")])
 def test_a_label_that_is_none_of_the_run_s_is_refused(label, said):
     with pytest.raises(ArgumentError, match=f"--data: .*{said}"):
         DIGITS.numbers([label], "test")
