@@ -136,7 +136,7 @@ def test_images_of_other_channels_are_refused():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"encoder": None}, "--encoder: expected torchvision:NAME or timm:NAME or own:NAME, got none"),
+        ({"encoder": "tiny"}, "--encoder: expected torchvision:NAME or timm:NAME or own:NAME, got tiny"),
         ({"layer": "layer3"}, "--layer: expected a module of own:tiny, got layer3; did you mean layer4"),
         ({"layer": "behind"}, "--layer: expected a map .* got an output of shape"),
         ({"resolution": 15}, "--resolution"),
@@ -147,3 +147,11 @@ def test_what_has_no_meaning_is_refused_by_name(options, message):
     with pytest.raises(ArgumentError, match=message) as error:
         Pretrained(3, 4, Options(**{"encoder": "own:tiny", "resolution": 32, **options}))
     assert "\n" not in str(error.value)
+
+
+def test_the_usual_network_has_equal_random_weights_in_every_run():
+    first, second = (Pretrained(3, 4, Options(resolution=32)).eval() for _ in range(2))
+    weights, others = first.encoder.state_dict(), second.encoder.state_dict()
+    assert [tuple(tensor.shape) for tensor in weights.values()] == [(32, 3, 8, 8), (32,), (128, 32, 4, 4), (128,)]
+    assert all(torch.equal(tensor, others[name]) for name, tensor in weights.items())
+    assert first(torch.rand(2, 3, 20, 20)).shape == (2, 4)

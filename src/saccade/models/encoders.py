@@ -6,6 +6,7 @@ Nothing is downloaded.
 import difflib
 import hashlib
 import struct
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -120,7 +121,7 @@ def build_encoder(encoder: str | None, layer: str | None = None) -> Encoder:
     """Return a network with random weights.
 
     Args:
-        encoder: its library and its name there: torchvision:resnet50, timm:resnet50.
+        encoder: its library and its name there: torchvision:resnet50, timm:resnet50. None: two convolutions.
         layer: the module whose output is taken, such as layer3 or features.28; None: the usual last one.
 
     Raises:
@@ -128,10 +129,10 @@ def build_encoder(encoder: str | None, layer: str | None = None) -> Encoder:
         SaccadeError: if the library is not installed.
     """
     library, colon, name = (encoder or "none").partition(":")
-    if not colon or library not in BUILDERS or not name:
+    if encoder is not None and (not colon or library not in BUILDERS or not name):
         expected = " or ".join(f"{builder}:NAME" for builder in BUILDERS)
-        raise ArgumentError(f"--encoder: expected {expected}, got {encoder or 'none'}")
-    built = BUILDERS[library](name)
+        raise ArgumentError(f"--encoder: expected {expected}, got {encoder or 'an empty name'}")
+    built = _convolutions() if encoder is None else BUILDERS[library](name)
     modules = dict(built.module.named_modules())
     chosen = layer or next((usual for usual in _LAYERS if usual in modules), None)
     if chosen is None or chosen not in modules:
@@ -140,6 +141,13 @@ def build_encoder(encoder: str | None, layer: str | None = None) -> Encoder:
         hint = f"did you mean {near[0]}?" if near else f"there is {there}"
         raise ArgumentError(f"--layer: expected a module of {encoder}, got {layer or 'none'}; {hint}")
     return Encoder(built, chosen, f"{library}:{name}", "")
+
+
+def _convolutions() -> Built:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)  # all runs have the same random weights
+        layers = nn.Conv2d(3, 32, 8, 4), nn.ReLU(), nn.Conv2d(32, 128, 4, 2), nn.ReLU()
+    return Built(nn.Sequential(OrderedDict(features=nn.Sequential(*layers))))
 
 
 def without_head(network: nn.Module) -> nn.Module:

@@ -24,7 +24,14 @@ __all__ = ["RECIPES", "Features", "Options", "Pretrained"]
 
 #: Chosen by cross-validation on the training images of crops of photographs and of CIFAR-10: see the page of the task.
 RECIPES: dict[str, dict[str, Any]] = {
-    "shapes": {"max_steps": 200, "schedule": "cosine", "warmup_steps": 20, "schedule_steps": 200, "threads": 1},
+    "shapes": {
+        "resolution": 32,
+        "max_steps": 200,
+        "schedule": "cosine",
+        "warmup_steps": 20,
+        "schedule_steps": 200,
+        "threads": 1,
+    },
     "files": {
         "flip": False,
         "shift": 0,
@@ -52,7 +59,9 @@ class Options:
     """
 
     encoder: str | None = None
-    """Network with pretrained weights, such as torchvision:resnet18 or timm:resnet50."""
+    """Network with pretrained weights, such as torchvision:resnet18 or timm:resnet50.
+
+    Default: two convolutions with random weights."""
 
     weights: str | None = field(default=None, metadata={"path": True})
     """Weights of --encoder: a .safetensors file, or a .pth of tensors alone.
@@ -135,6 +144,8 @@ class Pretrained(nn.Module):
     Source:
         Donahue et al. 2014, section 3, with logistic regression or an SVM of the features. Kornblith et al. 2019, "Do
         Better ImageNet Models Transfer Better?", section 3 (https://arxiv.org/abs/1805.08974), for the last features.
+        Saxe et al. 2011, "On Random Weights and Unsupervised Feature Learning", for convolutions with random weights,
+        which are the default.
 
     Example:
         >>> from saccade.models.encoders import BUILDERS, Built

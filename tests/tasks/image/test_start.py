@@ -106,6 +106,9 @@ def test_a_run_that_cannot_begin_is_one_line_and_leaves_nothing(photos, capsys, 
 def test_weights_have_to_be_given(photos):
     with pytest.raises(ArgumentError, match="--weights: expected the file of the encoder's weights, got none"):
         PretrainedStart.open(options(weights=None))
+    with pytest.raises(ArgumentError, match="--encoder: expected the network of --weights, .*, got none"):
+        PretrainedStart.open(options(encoder=None))
+    assert len(PretrainedStart.open(options(encoder=None, weights=None, layer=None)).weights) == 4  # random ones
     assert PretrainedStart.open(object()) is None and PretrainedStart.restore(Path(), object()) is None
 
 

@@ -13,9 +13,10 @@ from torch import Tensor
 
 from saccade._system.environment import choose_device
 from saccade._system.files import read, write
+from saccade._system.notes import say
 from saccade.data.dataset import SPLITS
 from saccade.errors import ArgumentError
-from saccade.models.encoders import open_encoder, without_head
+from saccade.models.encoders import build_encoder, open_encoder, without_head
 from saccade.models.pretrained import Features, Options, Pretrained
 from saccade.tasks.image.dataset import Dataset, pixels
 from saccade.tasks.saved import reading
@@ -53,10 +54,15 @@ class PretrainedStart:
         if (shift := getattr(options, "shift", 0)) != 0:
             expected = "expected 0, since the features of an image are computed once"
             raise ArgumentError(f"--shift: {expected}, got {shift}; leave it out")
+        if options.weights is None and options.encoder is None:
+            say("--encoder: got none, so the network has random weights; --encoder and --weights name pretrained ones")
+            return cls(build_encoder(None, options.layer).built.module.state_dict(), Features())
         if options.weights is None:
             raise ArgumentError(
                 "--weights: expected the file of the encoder's weights, got none; nothing is downloaded"
             )
+        if options.encoder is None:
+            raise ArgumentError("--encoder: expected the network of --weights, such as torchvision:resnet18, got none")
         encoder = open_encoder(options.encoder, Path(options.weights), options.layer)
         return cls(without_head(encoder.built.module).state_dict(), Features())
 
