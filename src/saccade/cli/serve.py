@@ -2,6 +2,7 @@
 
 import ipaddress
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
 
 from saccade._definitions.checks import in_ranges
@@ -65,10 +66,9 @@ def run(arguments: list[str]) -> int:
             server_header=False,
             ws="none",
         )
-        try:
+        with suppress(KeyboardInterrupt):  # which may come before the server listens to signals
             Server(config).run(sockets=[listener])
-        except KeyboardInterrupt:
-            say("stopped")
+        say("stopped")
     return 0
 
 
