@@ -10,6 +10,7 @@ from dataclasses import MISSING, fields
 from importlib.metadata import entry_points
 from inspect import get_annotations
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from saccade._definitions.argument_hints import help_texts
@@ -122,8 +123,10 @@ def _options(part: type) -> dict[str, tuple[str, Any, str]]:
 
 
 def _type(kind: Any) -> str:
-    if get_origin(kind) is not None and all(isinstance(choice, str) for choice in get_args(kind)):
-        return " or ".join(get_args(kind))
+    parts = (get_args(part) or (part,) for part in get_args(kind) if part is not NoneType)
+    choices = [choice for part in parts for choice in part]
+    if choices and all(isinstance(choice, str) for choice in choices):
+        return " or ".join(choices)
     return getattr(kind, "__name__", str(kind)) if get_origin(kind) is None else str(kind)
 
 

@@ -63,7 +63,7 @@ class Plan:
 
     @property
     def very_few(self) -> bool:
-        """Whether they are too few for a model twice as fast, too."""
+        """Whether twice as many steps would be too few as well, so that the smallest model is better."""
         return not self.whole and 2 * self.steps < _FEW * self.recipe_steps
 
 
