@@ -19,7 +19,7 @@ RUNS = {
     "rnnsearch": ("translate", {"data": "dates", "embedding_dim": 6, **TINY}, "3 mai 1990"),
     "bytenet": ("translate", {"data": "dates", "model": "bytenet", "max_dilation": 2, **TINY}, "3 mai 1990"),
     "las": ("transcribe", {"data": "tones", "embedding_dim": 6, "layers": 2, **TINY}, "docs/tones.wav"),
-    "rnn-attention": ("classify-text", {"data": TEXTS, "model": "rnn-attention", **TINY}, "good film"),
+    "rnn-attention": ("classify-text", {"data": TEXTS, "model": "rnn-attention", **TINY, **UNSTARTED}, "good film"),
     "sum": (
         "classify-text",
         {"data": TEXTS, "model": "sum", "embedding_dim": 6, **UNSTARTED},
