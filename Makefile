@@ -1,9 +1,10 @@
 # One virtual environment for everything; it is made again where what it is made from has changed.
 #   make demo      trains a model that reads dates in twenty languages, and draws what it attends to
 #   make test      the first tier of tests: each module, invariant, job and verb once, five minutes on two cores
+#   make test-slow the other tests
 #   make test-all  every test
 #   make check     lint, types, and the documentation built strictly
-#   make coverage  every test, with the coverage that must not fall
+#   make coverage  the first tier of tests, with the coverage that must not fall
 #   make draws     the tests whose examples are drawn, on new examples, ROUNDS times over
 #   make mutants   break the source in 32 places: `make test` notices
 
@@ -18,7 +19,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 unexport PYTHONDONTWRITEBYTECODE  # else each process compiles the sources anew, and the tests' asserts
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all draws mutants check lint types coverage docs bench
+.PHONY: help demo test test-slow test-all draws mutants check lint types coverage docs bench
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -42,6 +43,9 @@ demo: $(READY)
 test: $(READY)
 	python -m pytest $(SHARED) -m "not slow"
 
+test-slow: $(READY)
+	python -m pytest $(SHARED) -m slow
+
 test-all: $(READY)
 	python -m pytest $(SHARED)
 
@@ -61,7 +65,7 @@ types: $(READY)
 	mypy
 
 coverage: $(READY)
-	python -m pytest $(SHARED) --cov --cov-report=term
+	python -m pytest $(SHARED) -m "not slow" --cov --cov-report=term
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet
