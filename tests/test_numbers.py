@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 COUNTED = ROOT / "docs/gpu-kernels.md"
 """A page without results: its numbers are counted by tools/count_kernels.py, which has a test."""
 DOCS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md") if path != COUNTED)
-PAGES = ["README.md", "DESIGN.md", *DOCS]
+MEASURED = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "results/benchmarks").glob("*.md"))
+PAGES = ["README.md", "DESIGN.md", *DOCS, *MEASURED]
 OTHERS = tomllib.loads((ROOT / "tests/literature.toml").read_text(encoding="utf-8"))["figures"]
 
 SOURCES = {
@@ -30,21 +31,22 @@ SOURCES = {
     ],
     "docs/baselines.md": ["results/baselines"],
     "docs/benchmarks.md": ["results/benchmarks"],
-    "docs/benchmarks-attention.md": [
+    "results/benchmarks/attention.md": [
         f"results/benchmarks/attention-{device}.json" for device in ("cpu", "gpu", "h200")
     ],
-    "docs/benchmarks-decoder-step.md": ["results/benchmarks/decoder-step.json"],
-    "docs/benchmarks-hard.md": ["results/benchmarks/hard-steps.json"],
-    "docs/benchmarks-training-share.md": ["results/benchmarks/training-share.json"],
-    "docs/benchmarks-masks.md": ["results/benchmarks/fused-cpu.json"],
-    "docs/benchmarks-plain-sum.md": ["results/benchmarks/plain-sum-cpu.json", "results/benchmarks/sum-cpu.json"],
-    "docs/benchmarks-small.md": [
+    "results/benchmarks/decoder-step.md": ["results/benchmarks/decoder-step.json"],
+    "results/benchmarks/hard.md": ["results/benchmarks/hard-steps.json"],
+    "results/benchmarks/training-share.md": ["results/benchmarks/training-share.json"],
+    "results/benchmarks/masks.md": ["results/benchmarks/fused-cpu.json"],
+    "results/benchmarks/intervals.md": ["results/benchmarks/fused-cpu.json", "results/benchmarks/window-parts.json"],
+    "results/benchmarks/plain-sum.md": ["results/benchmarks/plain-sum-cpu.json", "results/benchmarks/sum-cpu.json"],
+    "results/benchmarks/small-parts.md": [
         "results/benchmarks/additive-parts.json",
         "results/benchmarks/additive-parts-two-threads.json",
     ],
-    "docs/benchmarks-rnnsearch.md": ["results/benchmarks/rnnsearch-kernels.json"],
-    "docs/benchmarks-translate.md": ["results/benchmarks/translate.json"],
-    "docs/benchmarks-translate-transformer.md": ["results/benchmarks/translate-transformer.json"],
+    "results/benchmarks/rnnsearch.md": ["results/benchmarks/rnnsearch-kernels.json"],
+    "results/benchmarks/translate.md": ["results/benchmarks/translate.json"],
+    "results/benchmarks/translate-transformer.md": ["results/benchmarks/translate-transformer.json"],
     "docs/classify-image.md": ["results/classify-image", "results/cnn-attention-cifar10"],
     "docs/classify-text.md": ["results/classify-text", "results/pooling-sst2"],
     "docs/experts.md": ["results/benchmarks/experts-cpu.json"],
@@ -82,11 +84,10 @@ def backing(page, part):
     """Files that a part of a page names, that sections of results.md name to which it leads, and that back the page."""
     anchors = re.findall(r"\(results\.md#([\w-]+)\)", part) if page != "docs/results.md" else []
     named = [name for text in (part, *map(section_of_results, anchors)) for name in named_in(text)]
-    pages = [page, *(f"docs/{name}" for name in re.findall(r"\((benchmarks-[\w-]+\.md)", part))]
+    links = r"\((?:(?:\.\./)+results/benchmarks/)?([\w-]+\.md)"
+    pages = [page, *(f"results/benchmarks/{name}" for name in re.findall(links, part))]
     named += [file for one in pages for file in SOURCES.get(one, [])]
-    named += [
-        f"results/benchmarks/{one.removeprefix('docs/benchmarks-').removesuffix('.md')}-cpu.json" for one in pages
-    ]
+    named += [f"{one.removesuffix('.md')}-cpu.json" for one in pages if one in MEASURED]
     return tuple(sorted({file for name in named if (ROOT / name).exists() for file in files(name)}))
 
 

@@ -59,16 +59,16 @@ def test_a_job_has_the_figures_of_its_file(row):
 def test_targets_are_those_of_the_page():
     text = " ".join(README.split())
     met, missed, _ = targets("CPU")
-    assert f"Of {met + missed} [targets](docs/benchmarks-attention.md), {met} are met" in text
+    assert f"Of {met + missed} [targets](results/benchmarks/attention.md), {met} are met" in text
     met, missed, unmeasured = targets("GPU")
     whole = met + missed + unmeasured
-    assert f"of {whole} [targets](docs/benchmarks-attention.md), {met} are met and {missed} missed" in text
+    assert f"of {whole} [targets](results/benchmarks/attention.md), {met} are met and {missed} missed" in text
     assert f"their {unmeasured} targets are not measured yet" in text
 
 
 def targets(device):
     """Numbers of targets that the page has of a device as met, missed and not measured."""
-    text = (ROOT / "docs/benchmarks-attention.md").read_text(encoding="utf-8")
+    text = (ROOT / "results/benchmarks/attention.md").read_text(encoding="utf-8")
     return map(int, re.search(rf"{device}: (\d+) met, (\d+) missed, (\d+) not measured", text).groups())
 
 

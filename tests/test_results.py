@@ -243,7 +243,7 @@ def test_the_errors_of_an4_are_those_of_its_speakers():
 
 
 def test_the_headline_beside_joeynmt_is_that_of_its_table():
-    table = (ROOT / "docs/benchmarks-translate-transformer.md").read_text(encoding="utf-8")
+    table = (ROOT / "results/benchmarks/translate-transformer.md").read_text(encoding="utf-8")
     tokens = float(re.search(r"^\| greedy, tokens/s \|.*\| ([\d.]+) ", table, flags=re.M)[1])
     seconds = float(re.search(r"^\| greedy, 64 sentences, s \|.*\| ([\d.]+) ", table, flags=re.M)[1])
     for page in (PAGE, table):

@@ -165,33 +165,38 @@ def differences(file):
 CORPORA = trials({"pairs": "{:,}", "model": "`{}`", "setting": "{}"}, "bleu", 2)
 SPEECH = trials({"corpus": "`{}`", "setting": "{}", "seed": "{}"}, "word_accuracy", 4)
 TABLES = [
-    ("benchmarks-decoder-step", "benchmarks/decoder-step", "batch × keys × features", decoder_step),
-    ("benchmarks-hard", "benchmarks/hard-steps", "attention", hard_steps),
-    ("benchmarks-training-share", "benchmarks/training-share", "", training_share),
-    ("benchmarks-training-share", "benchmarks/training-share", "part of a step", parts_of_a_step),
-    ("benchmarks-rnnsearch", "benchmarks/rnnsearch-kernels", "tokens a second", kernels),
-    ("benchmarks-translate", "benchmarks/translate", "| Saccade", translate),
-    ("benchmarks-translate-transformer", "benchmarks/translate-transformer", "| Saccade", translate),
-    ("benchmarks", "benchmarks/fused-cpu", "| window 128, forward", fused),
-    ("benchmarks", "benchmarks/fused-cpu", "product on one thread", products),
-    ("benchmarks", "benchmarks/window-parts", "row | a query may take", window_parts),
-    ("benchmarks", "benchmarks/additive-parts", "call | µs", additive_parts),
-    ("benchmarks", "benchmarks/additive-parts-two-threads", "call | µs", additive_parts),
-    ("training", "benchmarks/training-memory", "model | pairs | shapes", training_memory),
-    ("benchmarks-classify-text", "benchmarks/training-steps-classify-text", "model | sentences/s", training_steps),
-    ("transcribe", "benchmarks/training-steps-transcribe", "model | s of audio/s", training_steps),
-    ("results", "small-corpora/trials", "pairs | model | setting", CORPORA),
-    ("results", "small-speech/trials", "corpus | setting | seed", SPEECH),
-    ("results", "small-speech/words", "speakers | method | seed", single_words),
-    ("results", "multi30k-de-en/word-order", "model | seed | by | pairs crossed", word_order),
-    ("results", "caption/flickr-differences", "less | BLEU-4", differences),
+    ("results/benchmarks/decoder-step", "benchmarks/decoder-step", "batch × keys × features", decoder_step),
+    ("results/benchmarks/hard", "benchmarks/hard-steps", "attention", hard_steps),
+    ("results/benchmarks/training-share", "benchmarks/training-share", "", training_share),
+    ("results/benchmarks/training-share", "benchmarks/training-share", "part of a step", parts_of_a_step),
+    ("results/benchmarks/rnnsearch", "benchmarks/rnnsearch-kernels", "tokens a second", kernels),
+    ("results/benchmarks/translate", "benchmarks/translate", "| Saccade", translate),
+    ("results/benchmarks/translate-transformer", "benchmarks/translate-transformer", "| Saccade", translate),
+    ("results/benchmarks/intervals", "benchmarks/fused-cpu", "| window 128, forward", fused),
+    ("results/benchmarks/intervals", "benchmarks/fused-cpu", "product on one thread", products),
+    ("results/benchmarks/intervals", "benchmarks/window-parts", "row | a query may take", window_parts),
+    ("results/benchmarks/small-parts", "benchmarks/additive-parts", "call | µs", additive_parts),
+    ("results/benchmarks/small-parts", "benchmarks/additive-parts-two-threads", "call | µs", additive_parts),
+    ("docs/training", "benchmarks/training-memory", "model | pairs | shapes", training_memory),
+    (
+        "results/benchmarks/classify-text",
+        "benchmarks/training-steps-classify-text",
+        "model | sentences/s",
+        training_steps,
+    ),
+    ("docs/transcribe", "benchmarks/training-steps-transcribe", "model | s of audio/s", training_steps),
+    ("docs/results", "small-corpora/trials", "pairs | model | setting", CORPORA),
+    ("docs/results", "small-speech/trials", "corpus | setting | seed", SPEECH),
+    ("docs/results", "small-speech/words", "speakers | method | seed", single_words),
+    ("docs/results", "multi30k-de-en/word-order", "model | seed | by | pairs crossed", word_order),
+    ("docs/results", "caption/flickr-differences", "less | BLEU-4", differences),
 ]
 """A page, a file of results, how the header of the table begins, and the rows of the file."""
 
 
 def tables_of(page, header):
     """The rows of each table of a page whose header begins so."""
-    lines = (ROOT / f"docs/{page}.md").read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / f"{page}.md").read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines):
         if line.startswith(f"| {header}") and lines[number + 1 :][:1] and lines[number + 1].startswith("|---"):
             end = next((n for n in range(number, len(lines)) if not lines[n].startswith("|")), len(lines))

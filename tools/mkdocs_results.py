@@ -18,5 +18,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Lead links of a page of `docs/` to the added pages."""
-    return markdown if page.file.src_uri.startswith("results/") else markdown.replace("](../results/", "](results/")
+    """Lead links of a page of `docs/` to the added pages, and theirs to the pages of `docs/`."""
+    added = page.file.src_uri.startswith("results/")
+    return markdown.replace("](../../docs/", "](../../") if added else markdown.replace("](../results/", "](results/")

@@ -1,4 +1,4 @@
-"""Write the tables of docs/benchmarks-attention.md again, from its files of results.
+"""Write the tables of results/benchmarks/attention.md and docs/benchmarks.md again, from their files of results.
 
     python tools/write_benchmarks.py
 
@@ -9,6 +9,7 @@ it lacks are those of attention-gpu.json.
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import median_low
 from typing import Any
 
 import torch
@@ -19,7 +20,8 @@ from saccade.bench._page import amount, verdict
 from saccade.bench._rows import TITLES, matches
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs/benchmarks-attention.md"
+PAGE, OVERVIEW = ROOT / "results/benchmarks/attention.md", ROOT / "docs/benchmarks.md"
+BEGIN, END = "<!-- tools/write_benchmarks.py writes this table -->\n", "<!-- end of the table -->\n"
 MARK = "<!-- tools/write_benchmarks.py writes what follows -->\n"
 COLUMNS = ("row", "peer", "CPU", "ratio", "target", "GPU", "ratio", "target")
 
@@ -61,8 +63,8 @@ def cells(row: Mapping[str, Any] | None) -> list[str]:
     return [amount(row["ours"], row["unit"] == "bytes"), ratio, target]
 
 
-def tables() -> str:
-    """A table for each subject, and the numbers of targets."""
+def sides() -> tuple[Rows, Rows]:
+    """The rows of the CPU and of the GPU."""
     cpu, measured, plan = stored("cpu") | stored("host"), stored("gpu") | stored("h200"), planned()
     # a replaced kernel's verdict says nothing of the new one, which has the targets of today
     old = {
@@ -70,7 +72,34 @@ def tables() -> str:
         for key, row in measured.items()
         if row.get("replaced")
     }
-    gpu = {**plan, **measured, **old}
+    return cpu, {**plan, **measured, **old}
+
+
+def summary(rows: list[Mapping[str, Any]]) -> list[str]:
+    """Targets met, missed and not measured, and the median ratio with the least and the largest."""
+    met = [row["met"] for row in rows if row["targets"]]
+    ratios = [row["ratio"] for row in rows if row.get("ratio") and row["unit"] != "bytes" and not row.get("replaced")]
+    spread = f"{median_low(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})" if ratios else ""
+    return [*(str(met.count(state)) for state in (True, False, None)), spread]
+
+
+def overview() -> str:
+    """docs/benchmarks.md with its table of subjects written again."""
+    columns = ("met", "missed", "not measured", "ratio")
+    lines = [["subject", *(f"{device}: {column}" for device in ("CPU", "GPU") for column in columns)]]
+    for subject, title in TITLES.items():
+        parts = [[row for row in side.values() if row["subject"] == subject] for side in sides()]
+        if any(parts):
+            lines.append([title, *(cell for part in parts for cell in summary(part))])
+    text = [f"| {' | '.join(line)} |" for line in lines]
+    text.insert(1, "|---" + "|---:" * (len(lines[0]) - 1) + "|")
+    before, begin, rest = OVERVIEW.read_text(encoding="utf-8").partition(BEGIN)
+    return before + begin + "\n" + "\n".join(text) + "\n\n" + END + rest.partition(END)[2]
+
+
+def tables() -> str:
+    """A table for each subject, and the numbers of targets."""
+    cpu, gpu = sides()
     parts = list[str]()
     for subject, title in TITLES.items():
         keys = [key for key, row in {**gpu, **cpu}.items() if row["subject"] == subject]
@@ -93,3 +122,4 @@ def page() -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+    OVERVIEW.write_text(overview(), encoding="utf-8")

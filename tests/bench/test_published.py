@@ -10,17 +10,17 @@ from tiers import every
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
-    "normalizers-cpu": "benchmarks-normalizers",
-    "lazy-cpu": "benchmarks-lazy",
-    "memory-cpu": "benchmarks-memory",
-    "regression-cpu": "benchmarks-regression",
-    "experts-cpu": "benchmarks-experts",
-    "masks-cpu": "benchmarks-masks",
-    "steps-cpu": "benchmarks-steps",
-    "small-cpu": "benchmarks-small",
-    "half-cpu": "benchmarks-half",
-    "top-cpu": "benchmarks-top",
-    "sum-cpu": "benchmarks-plain-sum",
+    "normalizers-cpu": "normalizers",
+    "lazy-cpu": "lazy",
+    "memory-cpu": "memory",
+    "regression-cpu": "regression",
+    "experts-cpu": "experts",
+    "masks-cpu": "masks",
+    "steps-cpu": "steps",
+    "small-cpu": "small",
+    "half-cpu": "half",
+    "top-cpu": "top",
+    "sum-cpu": "plain-sum",
 }
 
 
@@ -47,7 +47,7 @@ def result_of(told):
 
 @every("name", PAGES)
 def test_a_page_has_the_rows_of_its_file_and_no_others(name):
-    page = (ROOT / f"docs/{PAGES[name]}.md").read_text(encoding="utf-8")
+    page = (ROOT / f"results/benchmarks/{PAGES[name]}.md").read_text(encoding="utf-8")
     found = json.loads((ROOT / f"results/benchmarks/{name}.json").read_text(encoding="utf-8"))
     results = [result_of(told) for told in found["rows"]]
     rows = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith("| row |")]
@@ -59,10 +59,11 @@ def test_a_page_has_the_rows_of_its_file_and_no_others(name):
 def test_the_page_of_a_cpu_and_a_gpu_has_the_rows_of_both_files():
     tool = script("tools/write_benchmarks.py")
     assert tool.PAGE.read_text(encoding="utf-8") == tool.page(), "run python tools/write_benchmarks.py"
+    assert tool.OVERVIEW.read_text(encoding="utf-8") == tool.overview(), "run python tools/write_benchmarks.py"
 
 
 def test_every_row_of_the_files_is_on_their_page():
-    page = (ROOT / "docs/benchmarks-attention.md").read_text(encoding="utf-8")
+    page = (ROOT / "results/benchmarks/attention.md").read_text(encoding="utf-8")
     files = {
         name: json.loads((ROOT / f"results/benchmarks/attention-{name}.json").read_text(encoding="utf-8"))["rows"]
         for name in ("cpu", "gpu", "h200")
