@@ -1,24 +1,24 @@
-"""The notebooks run from their first cell to their last, with smaller budgets."""
+"""The notebooks run from their first cell to their last, and docs/notes has pages of some."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("*.ipynb"))
+from scripts import script
+from tiers import every
+
+ROOT = Path(__file__).resolve().parents[1]
+NOTES = sorted((ROOT / "examples/notes").glob("*.ipynb"))
+EXAMPLES = [*sorted((ROOT / "examples").glob("*.ipynb")), *NOTES]
+QUICK = {"attend_for_sdpa_users"}
+RUNS = [pytest.param(path, id=path.stem, marks=[] if path.stem in QUICK else [pytest.mark.slow]) for path in EXAMPLES]
 
 
 def cells(path):
     notebook = json.loads(path.read_text(encoding="utf-8"))
     return [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]
-
-
-def test_there_are_notebooks():
-    assert {path.stem for path in EXAMPLES} == {"attend_for_sdpa_users", "first_ten_minutes"}
-
-
-TRAINS = "first_ten_minutes"
-RUNS = [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem == TRAINS else []) for path in EXAMPLES]
 
 
 @pytest.mark.parametrize("path", RUNS)
@@ -33,8 +33,16 @@ def test_a_notebook_runs(path, tmp_path, monkeypatch):
         assert list((tmp_path / "pictures").glob("*.png"))
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_a_notebook_is_kept_without_what_it_printed(path):
-    """Outputs of one machine would be read as everybody's."""
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-        assert not cell.get("outputs") and cell.get("execution_count") is None
+@every("path", NOTES)
+def test_a_page_is_that_of_its_notebook(path):
+    for name, content in script("tools/notebooks.py").files(path).items():
+        assert (ROOT / "docs/notes" / name).read_bytes() == content, "run python tools/notebooks.py"
+
+
+@every("path", NOTES)
+def test_a_notebook_has_each_row_of_its_note_once(path):
+    text = "\n".join(source for kind, source in cells(path) if kind == "markdown")
+    rows = [name for line in re.findall(r"^Rows: (.*)$", text, flags=re.M) for name in re.findall(r"\w+", line)]
+    section = re.split(r"^## ", (ROOT / "docs/notes.md").read_text(encoding="utf-8"), flags=re.M)
+    [table] = [part for part in section if part.lower().startswith(path.stem.replace("ylipaa", "ylipää"))]
+    assert sorted(rows) == sorted(re.findall(r"^\| \[?([SCBIY]\d+)\b", table, flags=re.M))

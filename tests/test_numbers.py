@@ -17,7 +17,13 @@ from tiers import every
 ROOT = Path(__file__).resolve().parents[1]
 COUNTED = ROOT / "docs/gpu-kernels.md"
 """A page without results: its numbers are counted by tools/count_kernels.py, which has a test."""
-DOCS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md") if path != COUNTED)
+NOTEBOOKS = ROOT / "docs/notes"
+"""Pages of notebooks, whose numbers their cells compute."""
+DOCS = sorted(
+    str(path.relative_to(ROOT))
+    for path in (ROOT / "docs").rglob("*.md")
+    if path != COUNTED and path.parent != NOTEBOOKS
+)
 MEASURED = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "results/benchmarks").glob("*.md"))
 PAGES = ["README.md", "DESIGN.md", *DOCS, *MEASURED]
 OTHERS = tomllib.loads((ROOT / "tests/literature.toml").read_text(encoding="utf-8"))["figures"]

@@ -19,5 +19,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Lead links of a page of `docs/` to the added pages, and theirs to the pages of `docs/`."""
-    added = page.file.src_uri.startswith("results/")
-    return markdown.replace("](../../docs/", "](../../") if added else markdown.replace("](../results/", "](results/")
+    if page.file.src_uri.startswith("results/"):
+        return markdown.replace("](../../docs/", "](../../")
+    up = "../" * page.file.src_uri.count("/")
+    return markdown.replace(f"](../{up}results/", f"]({up}results/")
