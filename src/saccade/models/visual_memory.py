@@ -89,6 +89,8 @@ class VisualMemory(MeanCaptioner):
         self.image_proj = nn.Linear(options.cell_dim, (hidden + 1) // 2, bias=False)
         self.input_proj, self.hidden_proj = nn.Linear(dim, hidden), nn.Linear(hidden, hidden)
         self.memory_input, self.memory_hidden = nn.Linear(dim, hidden), nn.Linear(hidden, hidden)
+        for recurrent in (self.hidden_proj, self.memory_hidden):
+            nn.init.orthogonal_(recurrent.weight, 4)  # the slope of a sigmoid is at most 1/4: gradients would vanish
         self.reconstruct = nn.Linear(hidden, options.cell_dim)
         self.words = nn.Linear(2 * hidden, target_size)
         self.dropout = LockedDropout(options.dropout)
