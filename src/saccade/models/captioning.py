@@ -179,11 +179,11 @@ class MeanCaptioner(Seq2Seq[Visual, State]):
 
     @abstractmethod
     def _decode(self, target: Tensor, state: State) -> tuple[Tensor, State]:
-        """Features of the tokens after `target`, `(rows, length, dim)`, and the next state."""
+        """Return the features `(rows, length, dim)` of next tokens, and the next state."""
 
 
 def lstm_states(linear: nn.Linear, inputs: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the hidden states of an LSTM at all steps, and the last hidden and cell state.
+    """Return the hidden states of an LSTM at all steps, and its last state.
 
     Args:
         linear: of the hidden state, to the four gates.
@@ -191,7 +191,7 @@ def lstm_states(linear: nn.Linear, inputs: Tensor, hidden: Tensor, cell: Tensor)
         hidden, cell: before the first step, `(rows, hidden_dim)`.
 
     Returns:
-        `(rows, length, hidden_dim)`, and twice `(rows, hidden_dim)`.
+        All hidden states `(rows, length, hidden_dim)`, the last one and the last cell state, `(rows, hidden_dim)`.
 
     Example:
         >>> states, hidden, _ = lstm_states(nn.Linear(2, 8), torch.rand(3, 5, 8), torch.zeros(3, 2), torch.zeros(3, 2))
@@ -208,7 +208,7 @@ def lstm_states(linear: nn.Linear, inputs: Tensor, hidden: Tensor, cell: Tensor)
 def rnn_states(
     linear: nn.Linear, inputs: Tensor, hidden: Tensor, activation: Callable[[Tensor], Tensor]
 ) -> tuple[Tensor, Tensor]:
-    r"""Return the hidden states of a simple recurrent network at all steps, and the last one.
+    r"""Return the hidden states of a simple recurrent network, and the last one.
 
     .. math:: h_t = f(U h_{t-1} + b + x_t)
 

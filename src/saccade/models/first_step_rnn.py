@@ -1,4 +1,4 @@
-"""A simple recurrent network with the image at its first step (Karpathy, Fei-Fei 2015).
+"""A simple RNN with the image at its first step (Karpathy, Fei-Fei 2015).
 
 "Deep Visual-Semantic Alignments for Generating Image Descriptions", https://arxiv.org/abs/1412.2306. The paper calls
 its generator "Multimodal RNN", and its code "NeuralTalk".
@@ -21,7 +21,7 @@ _DEFAULT = Options()
 
 
 class FirstStepRNN(MeanCaptioner):
-    r"""Rectified recurrent units over words, with the image as a bias of their first step.
+    r"""Rectified recurrent units over words, and the image in their first bias.
 
     .. math::
         b_v &= W_{hi} \operatorname{norm}\big(\tfrac{1}{n} \textstyle\sum_i a_i\big) \\
@@ -61,7 +61,7 @@ class FirstStepRNN(MeanCaptioner):
         self.dropout = LockedDropout(options.dropout)
 
     def encode(self, source: Visual) -> State:
-        """Return the state, with the image as the bias of the next step in place of an LSTM's cell."""
+        """Return the state. In place of an LSTM's cell it has the bias of the next step."""
         bias = self.image_proj(self.image(source))[:, None]  # Eq. 13
         return texts_of(State(torch.zeros_like(bias), bias), source)
 

@@ -1,4 +1,4 @@
-"""A recurrent memory of the visual features that words have named (Chen, Zitnick 2015).
+"""A recurrent memory of visual features of the words (Chen, Zitnick 2015).
 
 "Mind's Eye: A Recurrent Visual Representation for Image Caption Generation", https://arxiv.org/abs/1411.5654.
 """
@@ -46,7 +46,7 @@ _DEFAULT = Options()
 
 
 class VisualMemory(MeanCaptioner):
-    r"""Two recurrent states of the words: one sees the image, the other reconstructs it.
+    r"""Two recurrent states: one sees the image, the other reconstructs it.
 
     .. math::
         v &= \operatorname{norm}\big(\tfrac{1}{n} \textstyle\sum_i a_i\big) \qquad
@@ -56,8 +56,8 @@ class VisualMemory(MeanCaptioner):
         p(y_{t+1}) = \operatorname{softmax}(W [s_t; u_t] + b)
 
     for cells a of the image. Their mean is standardized over the batch in training, and by running means otherwise. The
-    image v enters half of the units s. The memory u has words alone, so it compares with s what was said already. The
-    loss of a word in training is its cross-entropy and, for d features of v,
+    image v enters half of the units s. The memory u reads words alone. In training the loss of a word is its
+    cross-entropy and the error of the reconstruction of the d features of v,
 
     .. math:: \lambda \tfrac{1}{d} \lVert \tilde v_t - v \rVert^2
 
@@ -102,7 +102,7 @@ class VisualMemory(MeanCaptioner):
     def forward(
         self, source: Visual, target: Tensor, labels: Tensor | None = None, label_smoothing: float = 0.0
     ) -> Tensor:
-        """Return logits or the loss of labels, with the loss of the reconstruction in training."""
+        """Return logits or the loss of labels, in training with the reconstruction's."""
         weight = self.options.reconstruction_weight
         if labels is None or not weight or not self.training:
             return super().forward(source, target, labels, label_smoothing)
@@ -112,11 +112,14 @@ class VisualMemory(MeanCaptioner):
         return cost + weight * self._errors(features, image, source)[labels != 0].mean()
 
     def reconstruction(self, source: Visual, target: Tensor) -> Tensor:
-        """Return the mean squared error of the image's features after each token, `(rows, length)`.
+        """Return the mean squared error of the reconstruction after each token.
 
         Args:
             source: the images.
             target: token ids `(rows, length)`, from the begin token on.
+
+        Returns:
+            `(rows, length)`. A constant that is the mean of all images has about 1.
         """
         image = self.image(source)
         return self._errors(self.decode(target, self._begin(image, source)), image, source)
@@ -128,7 +131,8 @@ class VisualMemory(MeanCaptioner):
     def _errors(self, features: Tensor, image: Tensor, source: Visual) -> Tensor:
         true = image.detach()  # else the image encoder would learn features that are easy to reconstruct
         true = true if source.about is None else true[source.about]
-        return (self.reconstruct(features[..., self.options.hidden_dim :]) - true[:, None]).square().mean(-1)
+        errors: Tensor = self.reconstruct(features[..., self.options.hidden_dim :]) - true[:, None]
+        return errors.square().mean(-1)
 
     def _decode(self, target: Tensor, state: State) -> tuple[Tensor, State]:
         assert state.image is not None

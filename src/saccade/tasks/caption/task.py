@@ -80,7 +80,7 @@ class Describes(Generates):
         return Evaluation(metrics, parts, len(texts), words, seconds, _ratio(texts, references))
 
     def _reconstruction(self, model: Any, block: Block) -> list[Tensor]:
-        """Errors after the words of each true caption, if the model reconstructs the image."""
+        """Errors along each true caption, of a model that reconstructs the image."""
         if not hasattr(model, "reconstruction"):
             return []
         device = next(model.parameters()).device
