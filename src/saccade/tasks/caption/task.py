@@ -80,8 +80,9 @@ class Describes(Generates):
         return Evaluation(metrics, parts, len(texts), words, seconds, _ratio(texts, references))
 
     def _reconstruction(self, model: Any, block: Block) -> list[Tensor]:
-        """Errors along each true caption, of a model that reconstructs the image."""
-        if not hasattr(model, "reconstruction"):
+        """Errors along each true caption, of models that reconstruct the image."""
+        members = list(getattr(model, "members", [model]))
+        if not all(hasattr(member, "reconstruction") for member in members):
             return []
         device = next(model.parameters()).device
         ids = self.codec.target.encode_batch([example.caption for example in block.examples])
@@ -89,7 +90,7 @@ class Describes(Generates):
         def errors(indices: Sequence[int]) -> Sequence[Tensor]:
             inputs = target_ids([ids[index] for index in indices])[:, :-1].to(device)
             source = self.codec.inputs([block.samples[index] for index in indices]).to(device)
-            rows = model.reconstruction(source, inputs)
+            rows = torch.stack([member.reconstruction(source, inputs) for member in members]).mean(0)
             return [row[: 1 + len(ids[index])] for row, index in zip(rows, indices, strict=True)]
 
         return in_batches([1] * len(ids), _AT_ONCE, errors)
