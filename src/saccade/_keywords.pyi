@@ -258,7 +258,7 @@ class Glimpse(Options, total=False):
     pooled: int
 
 class Caption(Options, total=False):
-    model: Literal["show-attend-and-tell", "adaptive-attention", "show-and-tell", "m-rnn", "transformer"] | str
+    model: Literal["show-attend-and-tell", "adaptive-attention", "show-and-tell", "m-rnn", "first-step-rnn", "lrcn", "visual-memory", "transformer"] | str
     label_smoothing: float
     beam_size: int
     length_penalty: float
@@ -301,6 +301,8 @@ class Caption(Options, total=False):
     query: Literal["state", "state-and-word"]
     doubly_stochastic: float
     sentinel: bool
+    stack: Literal["1u", "2u", "2f"]
+    reconstruction_weight: float
     experts: int
     top_k: int
     experts_every: int

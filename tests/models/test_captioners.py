@@ -9,13 +9,23 @@ from torch.nn import functional as F
 from models import laws
 from saccade import AuxRequest, look
 from saccade.errors import ArgumentError
-from saccade.models import adaptive_attention, caption_transformer, captioning, show_attend_and_tell
+from saccade.models import (
+    adaptive_attention,
+    caption_transformer,
+    captioning,
+    lrcn,
+    show_attend_and_tell,
+    visual_memory,
+)
 from saccade.models.adaptive_attention import AdaptiveAttention, SentinelAttention
 from saccade.models.caption_transformer import CaptionTransformer
+from saccade.models.first_step_rnn import FirstStepRNN
 from saccade.models.image_encoder import FeatureEncoder, ImageEncoder, Visual
+from saccade.models.lrcn import LRCN
 from saccade.models.m_rnn import MRNN
 from saccade.models.show_and_tell import ShowAndTell
 from saccade.models.show_attend_and_tell import ShowAttendAndTell
+from saccade.models.visual_memory import VisualMemory
 from saccade.nn import Attention
 from tiers import every
 
@@ -25,6 +35,11 @@ LAYERS = {"widths": "4,6", "stem_stride": 4, "cell_dim": 7, "hidden_dim": 12, "h
 MODELS = {
     "show-and-tell": (ShowAndTell, captioning.Options(**SIZES)),
     "m-rnn": (MRNN, captioning.Options(**SIZES)),
+    "first-step-rnn": (FirstStepRNN, captioning.Options(**SIZES)),
+    "lrcn": (LRCN, lrcn.Options(**SIZES)),
+    "lrcn 1u": (LRCN, lrcn.Options(**SIZES, stack="1u")),
+    "lrcn 2u": (LRCN, lrcn.Options(**SIZES, stack="2u")),
+    "visual-memory": (VisualMemory, visual_memory.Options(**{**SIZES, "hidden_dim": 9})),
     "soft": (ShowAttendAndTell, show_attend_and_tell.Options(**SIZES)),
     "by word": (ShowAttendAndTell, show_attend_and_tell.Options(**SIZES, query="state-and-word")),
     "hard by word": (ShowAttendAndTell, show_attend_and_tell.Options(**SIZES, **HARD, query="state-and-word")),
@@ -37,7 +52,9 @@ MODELS = {
     "spatial": (AdaptiveAttention, adaptive_attention.Options(**SIZES, sentinel=False)),
     "transformer": (CaptionTransformer, caption_transformer.Options(**LAYERS, feedforward_dim=20)),
 }
-FIRST = ["show-and-tell", "m-rnn", "soft", "hard", "adaptive", "transformer"]
+FIRST = [
+    *["show-and-tell", "m-rnn", "first-step-rnn", "lrcn", "visual-memory", "soft", "hard", "adaptive", "transformer"],
+]
 CASES = [name if name in FIRST else pytest.param(name, marks=pytest.mark.slow) for name in MODELS]
 WORDS = 11
 IMAGES = torch.rand(3, 3, 32, 40, generator=torch.Generator().manual_seed(1), dtype=torch.double)
@@ -105,7 +122,7 @@ def test_an_alignment_is_a_row_of_shares_for_each_word(model):
     with look.record(model, detach=True, required=False) as records:
         model.decode(TARGET, model.encode(Visual(IMAGES)))
     found = model.alignment(records)
-    if isinstance(model, ShowAndTell | MRNN):
+    if isinstance(model, captioning.MeanCaptioner):
         assert found is None
         return
     cells = model.image_encoder(Visual(IMAGES)).values.shape[1]
@@ -128,7 +145,8 @@ def lstm(inputs, cell):
 def pictured(model, cells):
     """The one vector of an image: the mean of its cells, standardized by what training has seen."""
     norm = model.norm.norm
-    return norm.weight * (cells.mean(0) - norm.running_mean) / (norm.running_var + norm.eps).sqrt() + norm.bias
+    image = (cells.mean(0) - norm.running_mean) / (norm.running_var + norm.eps).sqrt()
+    return image if norm.weight is None else norm.weight * image + norm.bias
 
 
 def told(model, cells, target):
@@ -148,6 +166,43 @@ def met(model, cells, target):
         past = F.relu(model.hidden_proj(past) + model.input_proj(word))
         sums = model.word_proj(word) + model.past_proj(past) + model.image_proj(pictured(model, cells))
         yield model.words(1.7159 * torch.tanh(sums * 2 / 3)), None
+
+
+def biased(model, cells, target):
+    """Rectified units with the image at their first step, of one image, Eq. 13 to 15."""
+    hidden, bias = cells.new_zeros(10), model.image_proj(pictured(model, cells))
+    for number, token in enumerate(target):
+        inputs = model.input_proj(model.embedding(token)) + model.hidden_proj(hidden)
+        hidden = F.relu(inputs + bias if number == 0 else inputs)
+        yield model.words(hidden), None
+
+
+def stacked(model, cells, target, *, stack):
+    """One or two LSTMs of one image."""
+    first, second = ([cells.new_zeros(10), cells.new_zeros(10)] for _ in range(2))
+    image, nothing = model.image_proj(pictured(model, cells)), cells.new_zeros(40)
+    for token in target:
+        seen = nothing if stack == "2f" else image
+        inputs = model.input_proj(model.embedding(token)) + seen
+        first = lstm(inputs + model.hidden_proj(first[0]), first[1])
+        if stack == "1u":
+            yield model.words(first[0]), None
+            continue
+        inputs = model.second_input(first[0]) + (image if stack == "2f" else nothing)
+        second = lstm(inputs + model.second_hidden(second[0]), second[1])
+        yield model.words(second[0]), None
+
+
+def remembered(model, cells, target):
+    """The visual memory of one image, whose first five of nine units see it."""
+    image = model.image_proj(pictured(model, cells))
+    state, memory = cells.new_zeros(9), cells.new_zeros(9)
+    for token in target:
+        word = model.embedding(token)
+        inputs = model.input_proj(word) + model.hidden_proj(state)
+        state = torch.sigmoid(torch.cat([inputs[:5] + image, inputs[5:]]))
+        memory = torch.sigmoid(model.memory_input(word) + model.memory_hidden(memory))
+        yield model.words(torch.cat([state, memory])), None
 
 
 def nearest(scores, _dim):
@@ -193,6 +248,10 @@ def adaptive(model, cells, target, *, sentinel=True):
 EQUATIONS = {
     "show-and-tell": told,
     "m-rnn": met,
+    "first-step-rnn": biased,
+    **{name: partial(stacked, stack=name[-2:]) for name in ("lrcn 1u", "lrcn 2u")},
+    "lrcn": partial(stacked, stack="2f"),
+    "visual-memory": remembered,
     "soft": attended,
     "by word": attended,
     "sparsemax": partial(attended, weigh=nearest),
@@ -319,6 +378,30 @@ def test_the_penalty_is_not_of_regions_that_are_padding():
     torch.testing.assert_close(cost, padded)
 
 
+def test_the_memory_reconstructs_the_image_from_the_words_alone():
+    model = made("visual-memory")
+    model(Visual(IMAGES), TARGET)  # running means have seen a batch
+    model.eval()
+    about = torch.tensor([2, 0, 0])
+    seen = Visual(IMAGES, about=about)
+    errors, total = model.reconstruction(seen, TARGET), 0.0
+    cells = model.image_encoder(Visual(IMAGES)).values
+    for row, length in enumerate((4, 2, 4)):
+        memory, image = cells.new_zeros(9), pictured(model, cells[about[row]])
+        for step, token in enumerate(TARGET[row, :length]):
+            inputs = model.memory_input(model.embedding(token)) + model.memory_hidden(memory)
+            memory = torch.sigmoid(inputs)
+            error = (model.reconstruct(memory) - image).square().mean()
+            torch.testing.assert_close(errors[row, step], error)
+            total += error.item()
+    plain = model(seen, TARGET, WANTED)
+    model.training = True  # its norm is not, and uses running means
+    assert (model(seen, TARGET, WANTED) - plain).item() == pytest.approx(total / 10)
+    errors.sum().backward()
+    grads = [part.grad for part in model.image_encoder.parameters() if part.grad is not None]
+    assert not any(bool(grad.any()) for grad in grads)  # the image is a constant to the memory
+
+
 def test_an_example_that_reads_the_mean_learns_as_soft(monkeypatch):
     soft, model = made("soft").eval(), made("hard").eval()
     state = soft.state_dict()
@@ -359,6 +442,17 @@ def test_half_of_the_examples_read_the_mean():
 def test_options_that_mean_nothing_are_refused_by_name(said, named):
     with pytest.raises(ArgumentError, match=named):
         show_attend_and_tell.Options(**said)
+
+
+@every("weight", [-1.0, float("inf"), float("nan")])
+def test_a_weight_of_the_reconstruction_is_a_number_from_0_on(weight):
+    with pytest.raises(ArgumentError, match="--reconstruction-weight: expected a finite number"):
+        visual_memory.Options(reconstruction_weight=weight)
+
+
+def test_a_stack_is_one_of_three():
+    with pytest.raises(ArgumentError, match="--stack: expected 1u, 2u or 2f, got 3u"):
+        lrcn.Options(stack="3u")
 
 
 def test_positions_of_words_are_waves_or_none():

@@ -11,10 +11,22 @@ from torch import nn
 from saccade import AuxRequest
 from saccade.errors import ArgumentError
 from saccade.kernels.topk import dense
-from saccade.models import adaptive_attention, captioning, luong, ntm, question_only, show_attend_and_tell, transformer
+from saccade.models import (
+    adaptive_attention,
+    captioning,
+    lrcn,
+    luong,
+    ntm,
+    question_only,
+    show_attend_and_tell,
+    transformer,
+    visual_memory,
+)
 from saccade.models.adaptive_attention import AdaptiveAttention
+from saccade.models.first_step_rnn import FirstStepRNN
 from saccade.models.generative import GenerativeAnswerer
 from saccade.models.image_encoder import FeatureEncoder, Visual
+from saccade.models.lrcn import LRCN
 from saccade.models.luong import Luong
 from saccade.models.m_rnn import MRNN
 from saccade.models.memorizer import Sizes
@@ -24,6 +36,7 @@ from saccade.models.question_only import QuestionOnly
 from saccade.models.show_and_tell import ShowAndTell
 from saccade.models.show_attend_and_tell import ShowAttendAndTell
 from saccade.models.transformer import Transformer
+from saccade.models.visual_memory import VisualMemory
 from saccade.nn import (
     Attention,
     AttentionPool,
@@ -144,6 +157,9 @@ MODULES = {
     ),
     "show-and-tell": captioner(ShowAndTell, captioning.Options(**SIZES)),
     "m-rnn": captioner(MRNN, captioning.Options(**SIZES)),
+    "first-step-rnn": captioner(FirstStepRNN, captioning.Options(**SIZES)),
+    "lrcn": captioner(LRCN, lrcn.Options(**SIZES)),
+    "visual-memory": captioner(VisualMemory, visual_memory.Options(**SIZES)),
     "show-attend-and-tell": captioner(ShowAttendAndTell, show_attend_and_tell.Options(**SIZES)),
     "adaptive": captioner(AdaptiveAttention, adaptive_attention.Options(**SIZES)),
     "answers": (

@@ -1,18 +1,24 @@
-"""Options, recipes and LSTM state of captioning models."""
+"""Options, recipes, state and recurrent parts of captioning models."""
 
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from saccade._definitions.checks import in_ranges
+from saccade.kernels.cells import linear_cell, lstm_of
+from saccade.kernels.topk import Logits
 from saccade.memory import Memory
 from saccade.models import image_encoder
 from saccade.models.image_encoder import Visual
+from saccade.models.seq2seq import Seq2Seq
 from saccade.models.seq2seq import State as AnyState
+from saccade.models.words import logits
 
-__all__ = ["RECIPES", "Options", "State", "picked", "texts_of"]
+__all__ = ["RECIPES", "MeanCaptioner", "Options", "State", "lstm_states", "picked", "rnn_states", "texts_of"]
 
 _COMMON: dict[str, Any] = {"schedule": "cosine", "final_rate": 0.02, "clip": 1.0, "threads": 1}
 RECIPES: dict[str, dict[str, Any]] = {
@@ -132,3 +138,96 @@ def picked(image: Tensor, state: State) -> Tensor:
     tensor([1., 1., 2., 2.])
     """
     return torch.repeat_interleave(image, state.hidden.shape[1], 0)
+
+
+class MeanCaptioner(Seq2Seq[Visual, State]):
+    r"""Base of captioning models that see one vector of an image.
+
+    .. math:: v = \operatorname{norm}\big(\tfrac{1}{n} \textstyle\sum_i a_i\big)
+
+    for cells a of the image. The norm standardizes over the batch in training, and uses running means otherwise. A
+    subclass has the `image_encoder`, the `norm` and the output layer `words`, and defines `encode` and `_decode`.
+
+    Example:
+        >>> from saccade.models.image_encoder import ImageEncoder
+        >>> from saccade.models.m_rnn import MRNN
+        >>> options = Options(widths="4,8", cell_dim=6)
+        >>> MRNN(ImageEncoder(3, options), 9, options).image(Visual(torch.rand(2, 3, 32, 32))).shape
+        torch.Size([2, 6])
+    """
+
+    recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
+    image_encoder: nn.Module
+    norm: nn.Module
+    words: nn.Module
+
+    @property
+    def output(self) -> nn.Module:
+        return self.words
+
+    def image(self, source: Visual) -> Tensor:
+        """Return the standardized mean of the cells of each image, `(images, cell_dim)`."""
+        mean: Tensor = self.norm(self.image_encoder(source.images()).mean()[:, None])
+        return mean[:, 0]
+
+    def step(self, token: Tensor, state: State) -> tuple[Logits | Tensor, State]:
+        features, state = self._decode(token[:, None], state)
+        return logits(features[:, 0], self.output), state
+
+    def decode(self, target: Tensor, state: State) -> Tensor:
+        return self._decode(target, state)[0]
+
+    @abstractmethod
+    def _decode(self, target: Tensor, state: State) -> tuple[Tensor, State]:
+        """Return the features `(rows, length, dim)` of next tokens, and the next state."""
+
+
+def lstm_states(linear: nn.Linear, inputs: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the hidden states of an LSTM at all steps, and its last state.
+
+    Args:
+        linear: of the hidden state, to the four gates.
+        inputs: `(rows, length, 4 * hidden_dim)`.
+        hidden, cell: before the first step, `(rows, hidden_dim)`.
+
+    Returns:
+        All hidden states `(rows, length, hidden_dim)`, the last one and the last cell state, `(rows, hidden_dim)`.
+
+    Example:
+        >>> states, hidden, _ = lstm_states(nn.Linear(2, 8), torch.rand(3, 5, 8), torch.zeros(3, 2), torch.zeros(3, 2))
+        >>> states.shape, torch.equal(states[:, -1], hidden)
+        (torch.Size([3, 5, 2]), True)
+    """
+    advance, states = lstm_of(linear), list[Tensor]()
+    for gates in inputs.unbind(1):
+        hidden, cell = advance(gates, hidden, cell)
+        states.append(hidden)
+    return torch.stack(states, 1), hidden, cell
+
+
+def rnn_states(
+    linear: nn.Linear, inputs: Tensor, hidden: Tensor, activation: Callable[[Tensor], Tensor]
+) -> tuple[Tensor, Tensor]:
+    r"""Return the hidden states of a simple recurrent network, and the last one.
+
+    .. math:: h_t = f(U h_{t-1} + b + x_t)
+
+    Args:
+        linear: U and b.
+        inputs: x, `(rows, length, hidden_dim)`.
+        hidden: before the first step, `(rows, hidden_dim)`.
+        activation: f.
+
+    Returns:
+        `(rows, length, hidden_dim)` and `(rows, hidden_dim)`.
+
+    Example:
+        >>> states, hidden = rnn_states(nn.Linear(2, 2), torch.rand(3, 5, 2), torch.zeros(3, 2), torch.sigmoid)
+        >>> states.shape, torch.equal(states[:, -1], hidden)
+        (torch.Size([3, 5, 2]), True)
+    """
+    recur, states = linear_cell(linear), list[Tensor]()
+    for features in inputs.unbind(1):
+        hidden = activation(recur(hidden) + features)
+        states.append(hidden)
+    return torch.stack(states, 1), hidden

@@ -3,20 +3,16 @@
 "Deep Captioning with Multimodal Recurrent Neural Networks (m-RNN)", https://arxiv.org/abs/1412.6632.
 """
 
-from typing import Any, ClassVar, TypeAlias
+from typing import TypeAlias
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade.kernels.cells import linear_cell
-from saccade.kernels.topk import Logits
-from saccade.models.captioning import RECIPES, Options, State, picked, texts_of
+from saccade.models.captioning import MeanCaptioner, Options, State, picked, rnn_states, texts_of
 from saccade.models.image_encoder import Visual
 from saccade.models.recurrent import LockedDropout
-from saccade.models.seq2seq import Seq2Seq
 from saccade.models.standardized import Standardized
-from saccade.models.words import logits
 
 __all__ = ["MRNN"]
 
@@ -24,7 +20,7 @@ _DEFAULT = Options()
 _SCALE, _SLOPE = 1.7159, 2 / 3  # of the scaled tangent: LeCun et al. 1998, "Efficient BackProp", section 4.4
 
 
-class MRNN(Seq2Seq[Visual, State]):
+class MRNN(MeanCaptioner):
     r"""A recurrent layer over words, and a multimodal layer of word, past and image.
 
     .. math::
@@ -52,7 +48,6 @@ class MRNN(Seq2Seq[Visual, State]):
     """
 
     Options: TypeAlias = Options
-    recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
 
     def __init__(self, encoder: nn.Module, target_size: int, options: Options = _DEFAULT) -> None:
         super().__init__()
@@ -67,28 +62,15 @@ class MRNN(Seq2Seq[Visual, State]):
         self.words = nn.Linear(hidden, target_size)
         self.dropout = LockedDropout(options.dropout)
 
-    @property
-    def output(self) -> nn.Module:
-        return self.words
-
     def encode(self, source: Visual) -> State:
-        image = self.image_proj(self.norm(self.image_encoder(source.images()).mean()[:, None])[:, 0])
+        image = self.image_proj(self.image(source))
         zeros = image.new_zeros(len(image), 1, self.hidden_dim)
         return texts_of(State(zeros, zeros, image=image), source)
 
-    def step(self, token: Tensor, state: State) -> tuple[Logits | Tensor, State]:
-        features, state = self._decode(token[:, None], state)
-        return logits(features[:, 0], self.output), state
-
-    def decode(self, target: Tensor, state: State) -> Tensor:
-        return self._decode(target, state)[0]
-
     def _decode(self, target: Tensor, state: State) -> tuple[Tensor, State]:
         assert state.image is not None
-        (past, cell), states, recur = state.rows(), list[Tensor](), linear_cell(self.hidden_proj)
+        past, cell = state.rows()
         words = F.relu(self.second(self.dropout(self.embedding(target))))
-        for inputs in self.input_proj(words).unbind(1):
-            past = F.relu(recur(past) + inputs)
-            states.append(past)
-        sums = self.word_proj(words) + self.past_proj(torch.stack(states, 1)) + picked(state.image, state)[:, None]
+        states, past = rnn_states(self.hidden_proj, self.input_proj(words), past, F.relu)
+        sums = self.word_proj(words) + self.past_proj(states) + picked(state.image, state)[:, None]
         return self.dropout(_SCALE * torch.tanh(_SLOPE * sums)), state.after(past, cell)

@@ -3,26 +3,22 @@
 "Show and Tell: A Neural Image Caption Generator", https://arxiv.org/abs/1411.4555.
 """
 
-from typing import Any, ClassVar, TypeAlias
+from typing import TypeAlias
 
-import torch
 from torch import Tensor, nn
 
 from saccade.kernels.cells import lstm_of
-from saccade.kernels.topk import Logits
-from saccade.models.captioning import RECIPES, Options, State, texts_of
+from saccade.models.captioning import MeanCaptioner, Options, State, lstm_states, texts_of
 from saccade.models.image_encoder import Visual
 from saccade.models.recurrent import LockedDropout
-from saccade.models.seq2seq import Seq2Seq
 from saccade.models.standardized import Standardized
-from saccade.models.words import logits
 
 __all__ = ["ShowAndTell"]
 
 _DEFAULT = Options()
 
 
-class ShowAndTell(Seq2Seq[Visual, State]):
+class ShowAndTell(MeanCaptioner):
     r"""LSTM decoder with the image as its first input, before the words.
 
     .. math::
@@ -38,6 +34,7 @@ class ShowAndTell(Seq2Seq[Visual, State]):
         options: the sizes.
 
     Example:
+        >>> import torch
         >>> from saccade.models.image_encoder import ImageEncoder
         >>> options = Options(widths="4,8", cell_dim=6, hidden_dim=5, embedding_dim=4)
         >>> model = ShowAndTell(ImageEncoder(3, options), 9, options)
@@ -49,7 +46,6 @@ class ShowAndTell(Seq2Seq[Visual, State]):
     """
 
     Options: TypeAlias = Options
-    recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
 
     def __init__(self, encoder: nn.Module, target_size: int, options: Options = _DEFAULT) -> None:
         super().__init__()
@@ -61,27 +57,13 @@ class ShowAndTell(Seq2Seq[Visual, State]):
         self.words = nn.Linear(hidden, target_size)
         self.dropout = LockedDropout(options.dropout)
 
-    @property
-    def output(self) -> nn.Module:
-        return self.words
-
     def encode(self, source: Visual) -> State:
-        image = self.image_proj(self.norm(self.image_encoder(source.images()).mean()[:, None])[:, 0])
+        image = self.image_proj(self.image(source))
         zeros = image.new_zeros(len(image), self.hidden_dim)
         hidden, cell = lstm_of(self.hidden_proj)(self.input_proj(image), zeros, zeros)
         return texts_of(State(hidden[:, None], cell[:, None]), source)
 
-    def step(self, token: Tensor, state: State) -> tuple[Logits | Tensor, State]:
-        features, state = self._decode(token[:, None], state)
-        return logits(features[:, 0], self.output), state
-
-    def decode(self, target: Tensor, state: State) -> Tensor:
-        return self._decode(target, state)[0]
-
     def _decode(self, target: Tensor, state: State) -> tuple[Tensor, State]:
-        hidden, cell = state.rows()
-        advance, states = lstm_of(self.hidden_proj), []
-        for inputs in self.input_proj(self.dropout(self.embedding(target))).unbind(1):
-            hidden, cell = advance(inputs, hidden, cell)
-            states.append(hidden)
-        return self.dropout(torch.stack(states, 1)), state.after(hidden, cell)
+        inputs = self.input_proj(self.dropout(self.embedding(target)))
+        states, hidden, cell = lstm_states(self.hidden_proj, inputs, *state.rows())
+        return self.dropout(states), state.after(hidden, cell)

@@ -34,6 +34,7 @@ class Standardized(nn.Module):
 
     Args:
         dim: features.
+        affine: whether there are a gain g and a bias b.
 
     Source:
         Ioffe, Szegedy 2015, "Batch Normalization", algorithm 1 (https://arxiv.org/abs/1502.03167).
@@ -44,9 +45,9 @@ class Standardized(nn.Module):
         torch.Size([2, 4, 3])
     """
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int, *, affine: bool = True) -> None:
         super().__init__()
-        self.norm = nn.BatchNorm1d(dim)
+        self.norm = nn.BatchNorm1d(dim, affine=affine)
 
     def forward(self, features: Tensor) -> Tensor:
         """Return standardized features, `(batch, draws, dim)`."""

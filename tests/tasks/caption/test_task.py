@@ -61,6 +61,24 @@ def test_the_nearest_photograph_by_colours_lends_its_caption(photos):
     assert found["majority"].metrics["bleu1"]["score"] < 100
 
 
+@every("name", ["visual-memory", "m-rnn"])
+def test_the_error_of_a_reconstruction_is_a_metric(photos, name, monkeypatch):
+    job = CAPTION.prepare(runs.options(CAPTION, photos, name, {**SMALL, "min_count": 1}))
+    monkeypatch.setattr("saccade.tasks.caption.task._AT_ONCE", 2)
+    model = job.build().eval()
+    with torch.inference_mode():
+        metrics = job.evaluate(model, "test", None, None).metrics
+        if name == "m-rnn":
+            assert "reconstruction" not in metrics
+            return
+        errors = []
+        for index in range(job.data.size("test")):
+            example = job.example("test", index)
+            ids = job.codec.target.encode(job.data.text("test", index))
+            errors.append(model.reconstruction(job.codec.inputs([example.input]), torch.tensor([[1, *ids]]))[0])
+    assert metrics["reconstruction"] == pytest.approx(torch.cat(errors).mean().item())
+
+
 @pytest.mark.parametrize("read", ["soft", "reinforce", "straight-through"])
 def test_the_penalty_of_a_recipe_is_of_soft_attention_alone(read):
     model, given = "show-attend-and-tell", {"data": "photos", "read": read}

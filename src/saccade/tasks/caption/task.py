@@ -7,15 +7,17 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from saccade.data.dataset import spread
 from saccade.errors import ArgumentError
+from saccade.tasks.batches import in_batches
 from saccade.tasks.caption.answer import ImageCaption, grid, pointing
 from saccade.tasks.caption.codec import Captions
 from saccade.tasks.caption.data import BUILTIN, COLUMNS, Corpus, open_corpus
 from saccade.tasks.caption.metrics import baseline, headline, measured
 from saccade.tasks.caption.options import RECIPES, REQUESTS, Options
+from saccade.tasks.generate.batch import target_ids
 from saccade.tasks.generate.coverage import Request
 from saccade.tasks.generate.generate import Output, best_texts
 from saccade.tasks.generate.predictor import Block, Generates, evaluate, shortest
@@ -36,6 +38,7 @@ _ADVICE = (
     "features of a pretrained network say more of few photographs: python -m saccade.tasks.image.features IMAGES "
     "--encoder torchvision:resnet50 --weights FILE --output features, then train with --features features"
 )
+_AT_ONCE = 200  # images that are reconstructed together
 _NEAREST = 2_000  # training images of another baseline, since each is decoded
 
 
@@ -51,16 +54,18 @@ class Describes(Generates):
     def measure(self, model: nn.Module, blocks: Iterable[Block], size: int) -> Evaluation:
         """Return overlaps with the references, or exact matches of scenes.
 
-        For scenes, the accuracy of attention is measured too.
+        For scenes, the accuracy of attention is measured too. Of a model that reconstructs the image from words, the
+        error is measured after each word of the true captions.
         """
         texts, references, groups, words, seconds = list[str](), list[Sequence[str]](), list[str](), 0, 0.0
-        scenes, images, drawn = list[Any](), list[Shown](), list[Sequence[Output]]()
+        scenes, images, drawn, errors = list[Any](), list[Shown](), list[Sequence[Output]](), list[Tensor]()
         for block in blocks:
             texts += best_texts(block.outputs)
             references += [example.references for example in block.examples]
             groups += [example.group for example in block.examples]
             words += sum(1 + len(outputs[0].ids) if outputs else 1 for outputs in block.outputs)
             seconds += block.seconds
+            errors += self._reconstruction(model, block)
             if block.examples and block.examples[0].scene is not None:
                 scenes += [example.scene for example in block.examples]
                 images += self.codec.encode(block.examples, "")
@@ -70,7 +75,25 @@ class Describes(Generates):
             points = pointing(self, model, images, drawn, scenes)
             metrics |= points.metrics()
             parts |= {"pointing": points.groups} if points.groups else {}
+        if errors:
+            metrics["reconstruction"] = torch.cat(errors).mean().item()
         return Evaluation(metrics, parts, len(texts), words, seconds, _ratio(texts, references))
+
+    def _reconstruction(self, model: Any, block: Block) -> list[Tensor]:
+        """Errors along each true caption, of models that reconstruct the image."""
+        members = list(getattr(model, "members", [model]))
+        if not all(hasattr(member, "reconstruction") for member in members):
+            return []
+        device = next(model.parameters()).device
+        ids = self.codec.target.encode_batch([example.caption for example in block.examples])
+
+        def errors(indices: Sequence[int]) -> Sequence[Tensor]:
+            inputs = target_ids([ids[index] for index in indices])[:, :-1].to(device)
+            source = self.codec.inputs([block.samples[index] for index in indices]).to(device)
+            rows = torch.stack([member.reconstruction(source, inputs) for member in members]).mean(0)
+            return [row[: 1 + len(ids[index])] for row, index in zip(rows, indices, strict=True)]
+
+        return in_batches([1] * len(ids), _AT_ONCE, errors)
 
     def baselines(self, data: Corpus, split: str) -> dict[str, Baseline]:
         """Measure the most frequent caption, and the first one of the training image with the nearest colours.
@@ -162,6 +185,9 @@ CAPTION = Task(
         "adaptive-attention": "saccade.models.adaptive_attention:AdaptiveAttention",
         "show-and-tell": "saccade.models.show_and_tell:ShowAndTell",
         "m-rnn": "saccade.models.m_rnn:MRNN",
+        "first-step-rnn": "saccade.models.first_step_rnn:FirstStepRNN",
+        "lrcn": "saccade.models.lrcn:LRCN",
+        "visual-memory": "saccade.models.visual_memory:VisualMemory",
         "transformer": "saccade.models.caption_transformer:CaptionTransformer",
     },
     builtin=BUILTIN,
