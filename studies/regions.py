@@ -47,11 +47,11 @@ DEPTHS = (1, 5, 10)
 IMAGES, SENTENCES = WAYS = "a sentence finds its image", "an image finds a sentence of its own"
 STRENGTHS = (0.0, 1.0, 4.0)  # of smoothing; none is chosen
 _LIKE = "show-and-tell"  # a captioner, whose images, vocabulary and encoder the model has
-_FEWEST, _MOST = 2, 4  # default numbers of things of a scene
+_FEWEST, _LARGEST = 2, 4  # default numbers of things of a scene
 _SIZES, _SCENES = {"hidden_dim": 128, "embedding_dim": 64}, {"widths": "24,48", "blocks": 1}
 _BATCH, _RATE = 32, 4e-3
 _AT_ONCE = 50  # images, or sentences
-_SHOWN = 3  # images of the picture
+_PICTURED = 3  # images of the picture
 _LABEL = {"facecolor": "black", "alpha": 0.6, "edgecolor": "none", "pad": 1}
 
 
@@ -62,10 +62,10 @@ class Options(Direct):
     builtin: ClassVar[Mapping[str, str]] = BUILTIN
 
     data: str = "scenes"
-    """Images with captions, as of `saccade train caption`: a folder, a file, or scenes."""
+    """Images with captions, as of `saccade train caption`."""
 
     least: int | None = None
-    """Fewest things of a scene. Default: 2, since many scenes of one thing share a sentence."""
+    """Fewest things of a scene. Default: 2, since scenes of one thing look alike."""
 
     most: int | None = None
     """Most things of a scene, up to 8. Default: 4."""
@@ -80,10 +80,10 @@ class Options(Direct):
 
 
 def prepared(options: Options) -> Job:
-    """Open images with captions, and learn the vocabulary, as `saccade train caption` does."""
+    """Open images with captions, and learn the vocabulary, as a captioner does."""
     values = {**recipe(CAPTION, _LIKE, options.data), **_SIZES, "model": _LIKE, "data": options.data}
     if options.data in BUILTIN:
-        values |= {**_SCENES, "least": options.least or _FEWEST, "most": options.most or _MOST}
+        values |= {**_SCENES, "least": options.least or _FEWEST, "most": options.most or _LARGEST}
     task: Job = CAPTION.prepare(options_class(CAPTION, _LIKE)(**values))
     if not task.data.size("test"):
         raise ArgumentError(f"--data: expected examples in the test split of {options.data}, got none")
@@ -113,9 +113,9 @@ def trained(task: Job, seed: int, budget: Budget, device: torch.device) -> tuple
         chosen = [texts[int(torch.randint(len(texts), (), generator=drawn))] for texts in indices]
         examples = [data.example("train", index) for index in chosen]
         changes = {"mirrored": options.flip, "shifted": options.shift}
-        seen = visual([example.image for example in examples], seed, step, **changes)
+        pixels = visual([example.image for example in examples], seed, step, **changes)
         sentences = token_ids(task, [example.caption for example in examples])
-        return ranking_loss(model(seen.to(device), sentences.to(device)))
+        return ranking_loss(model(pixels.to(device), sentences.to(device)))
 
     with seeded(seed, "dropout"):
         spent = fit(model, loss, budget, _RATE)
@@ -145,13 +145,12 @@ def ranked(task: Job, model: RegionWords, examples: Sequence[Captioned], device:
 
 
 def _recall(scores: Tensor, right: Tensor) -> dict[str, Any]:
-    """Ranks of the first right candidate of each row. Wrong ones with its score are above it."""
+    """Recall of the first right candidates, behind wrong ones of equal score."""
     best = scores.masked_fill(~right, -torch.inf).amax(1, keepdim=True)
     ranks = (1 + ((scores >= best) & ~right).sum(1)).tolist()
     candidates, counts = right.shape[1], right.sum(1).tolist()
-    by_chance = [
-        fmean(1 - comb(candidates - count, depth) / comb(candidates, depth) for count in counts) for depth in DEPTHS
-    ]
+    depths = [min(depth, candidates) for depth in DEPTHS]
+    by_chance = [fmean(1 - comb(candidates - n, depth) / comb(candidates, depth) for n in counts) for depth in depths]
     hits = [pack([rank <= depth for rank in ranks], "bits") for depth in DEPTHS]
     return {"rows": len(ranks), "candidates": candidates, "median": median(ranks), "hits": hits, "chance": by_chance}
 
@@ -160,12 +159,12 @@ def _recall(scores: Tensor, right: Tensor) -> dict[str, Any]:
 def aligned(
     task: Job, model: RegionWords, examples: Sequence[Captioned], device: torch.device
 ) -> Iterator[tuple[Captioned, Tensor, tuple[int, int]]]:
-    """Return examples with products of their words and cells, and rows and columns of cells."""
+    """Return examples, products of their words and cells, and the shape of cells."""
     for first in range(0, len(examples), _AT_ONCE):
         part = examples[first : first + _AT_ONCE]
         sentences = token_ids(task, [example.caption for example in part])
-        seen = visual([example.image for example in part])
-        alignment = model.align(seen.to(device), sentences.to(device))
+        pixels = visual([example.image for example in part])
+        alignment = model.align(pixels.to(device), sentences.to(device))
         assert alignment.shape is not None, "images have cells in rows and columns"
         lengths = sentences.lengths.tolist()
         for example, products, length in zip(part, alignment.products.cpu(), lengths, strict=True):
@@ -196,8 +195,10 @@ def pointed(task: Job, model: RegionWords, examples: Sequence[Captioned], device
     return {"hits": [pack(shares, "shares") for shares in hits], **packed, "groups": means}
 
 
-def shown(task: Job, model: RegionWords, examples: Sequence[Captioned], device: torch.device) -> list[dict[str, Any]]:
-    """Return images as PNG, their words, and the row and column of the cell of each word."""
+def examples_of(
+    task: Job, model: RegionWords, examples: Sequence[Captioned], device: torch.device
+) -> list[dict[str, Any]]:
+    """Return images as PNG with their words, and the cell of each word."""
     pictures = list[dict[str, Any]]()
     for example, products, shape in aligned(task, model, examples, device):
         assert example.image is not None
@@ -214,7 +215,7 @@ def measured(task: Job, seed: int, budget: Budget, device: torch.device) -> dict
     row = {**spent, "images": len(examples), "recall": ranked(task, model, examples, device)}
     if all(example.scene is not None for example in examples):
         row["pointing"] = pointed(task, model, examples, device)
-    return row | ({"shown": shown(task, model, examples[:_SHOWN], device)} if seed == 1 else {})
+    return row | ({"shown": examples_of(task, model, examples[:_PICTURED], device)} if seed == 1 else {})
 
 
 def _measure(options: Options) -> Work:
@@ -237,10 +238,10 @@ class Findings:
         numbers = {f"{way} at rank 1 more often than by chance": self.recall(way, 0) for way in WAYS}
         learned = any(number.measured.beyond() > 0 for number in numbers.values())
         if self.pointing:
-            own = "colours and shapes take a cell of their thing more often than"
+            taken = "colours and shapes take a cell of their thing more often than"
             numbers |= {
-                f"{own} any cell lies there": self.beyond("cells"),
-                f"{own} any thing is it": self.beyond("any"),
+                f"{taken} any cell lies there": self.beyond("cells"),
+                f"{taken} any thing is it": self.beyond("any"),
             }
         self.claims = [Claim(text, number, number.long()) for text, number in numbers.items()]
         self.verdict = conclude(self.claims) if learned else NOTHING
@@ -304,7 +305,7 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 def _draw(images: Sequence[Mapping[str, Any]], page: Page) -> None:
-    """Draw each image with frames around the cells that words take, and the words beside them."""
+    """Draw each image with the cells that words take, and the words beside them."""
     from matplotlib.patches import Rectangle
     from PIL import Image
 

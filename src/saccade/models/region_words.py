@@ -35,7 +35,7 @@ class Options(image_encoder.Options):
     """
 
     hidden_dim: int = 256
-    """Features of a region and of a word, which are multiplied."""
+    """Features of a region and of a word."""
 
     embedding_dim: int = 128
     """Features of the word embeddings."""
@@ -69,7 +69,7 @@ _DEFAULT = Options()
 
 
 class RegionWords(nn.Module):
-    r"""Regions and words in one space. Each word takes the region with the largest product.
+    r"""Regions and words in one space, each word with its best region.
 
     .. math::
         v_i &= W_m a_i + b_m \qquad e_t = f(W_e x_t + b_e) \\
@@ -175,7 +175,7 @@ def _states(inputs: Tensor, recurrent: nn.Linear) -> Tensor:
 
 
 def _best(regions: Cells, words: Tensor) -> tuple[Tensor, Tensor]:
-    """The largest product of each word with a region, and the index of this region, `(images, words)`."""
+    """Largest product of each word, and the index of its region, `(images, words)`."""
     mask = None if regions.lengths is None else masks.Lengths(regions.lengths)
     taken, aux = attend(
         words,
@@ -192,7 +192,7 @@ def _best(regions: Cells, words: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def ranking_loss(scores: Tensor, margin: float = 1.0) -> Tensor:
-    r"""Return the max-margin loss that ranks each pair above all others of its row and column.
+    r"""Return the max-margin loss that ranks each pair above all others.
 
     .. math::
         C = \sum_k \sum_{l \neq k} \big[ \max(0, S_{kl} - S_{kk} + m) + \max(0, S_{lk} - S_{kk} + m) \big]
@@ -213,14 +213,14 @@ def ranking_loss(scores: Tensor, margin: float = 1.0) -> Tensor:
     """
     if scores.ndim != 2 or scores.shape[0] != scores.shape[1]:
         raise ShapeError(f"scores: expected as many images as sentences, (n, n), got {tuple(scores.shape)}")
-    own = scores.diagonal()
-    sentences, images = (F.relu(scores - own[:, None] + margin), F.relu(scores - own + margin))
+    paired = scores.diagonal()
+    sentences, images = (F.relu(scores - paired[:, None] + margin), F.relu(scores - paired + margin))
     others = ~torch.eye(len(scores), dtype=torch.bool, device=scores.device)
     return ((sentences + images) * others).sum()
 
 
 def smoothed(products: Tensor, strength: float) -> Tensor:
-    r"""Return the regions of the words of a sentence, where neighbours like to share one.
+    r"""Return the regions of words, with a reward if neighbours share one.
 
     .. math:: \max_{a} \sum_{t=1}^{n} v_{a_t}^\top s_t + \beta \sum_{t=1}^{n-1} [a_t = a_{t+1}]
 
