@@ -42,7 +42,7 @@ from studies.frame.seeds import between, pack, spread, unpack
 from studies.frame.study import Study, Work, made_here
 
 MODEL = "region-words"
-BUDGET, QUICK = Budget(600, 60.0), Budget(200, 0.7)
+BUDGET, QUICK = Budget(400, 60.0), Budget(200, 0.7)
 DEPTHS = (1, 5, 10)
 IMAGES, SENTENCES = WAYS = "a sentence finds its image", "an image finds a sentence of its own"
 STRENGTHS = (0.0, 1.0, 4.0)  # of smoothing; none is chosen
