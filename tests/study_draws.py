@@ -21,6 +21,7 @@ from studies.objects import ATTENTION
 from studies.order import MARGIN as LOST
 from studies.order import SET
 from studies.pointing import ANY, WEIGHTS
+from studies.regions import WAYS
 from studies.regression import EXPECTED
 from studies.regression import NEAR as OFF
 from studies.scaling import GROWS, MODELS
@@ -140,6 +141,17 @@ def objects(rng, effect):
             rows.append(
                 {"model": model, "seed": seed, "images": len(things), **counts, "right": pack(named == things, "bits")}
             )
+    return {"rows": rows}
+
+
+def regions(rng, effect):
+    """Words that take their thing as often as any thing is it, 0.35, and an effect more; half of all ranks are 1."""
+    rows = []
+    for about, hits in rated(rng, {"region-words": 0.35 + effect}):
+        ranks = {"rows": EXAMPLES, "hits": [pack((rng.random(EXAMPLES) < 0.5).tolist(), "bits")], "chance": [0.01]}
+        chances = {key: pack([share] * EXAMPLES, "shares") for key, share in (("cells", 0.02), ("any", 0.35))}
+        pointing = {"hits": [pack(hits, "shares")], **chances}
+        rows.append({**about, "recall": dict.fromkeys(WAYS, ranks), "pointing": pointing})
     return {"rows": rows}
 
 

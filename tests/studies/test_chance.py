@@ -22,6 +22,7 @@ EFFECTS = {
     "glimpses": 0.3,
     "pointing": 0.3,
     "objects": 0.1,
+    "regions": 0.3,
     "memory": 0.01,
     "bottleneck": 0.1,
     "isolation": 0.1,
