@@ -18,7 +18,7 @@ from saccade.models.recurrent import LockedDropout
 from saccade.models.word_prior import Coefficients, WordPrior
 from saccade.nn import AttentionPool
 
-__all__ = ["Classifier", "Options", "Pool", "Pooled", "Words"]
+__all__ = ["Classifier", "Options", "Pool", "Pooled", "Words", "at_least_float32"]
 
 _DIM = 100  # of word vectors by default
 _UNKNOWN = 3  # id of the unknown word
@@ -192,7 +192,7 @@ class Classifier(nn.Module, ABC):
             labels: numbers of the classes, `(batch,)`.
             label_smoothing: as in `torch.nn.functional.cross_entropy`.
         """
-        return F.cross_entropy(self(source).float(), labels, label_smoothing=label_smoothing)
+        return F.cross_entropy(at_least_float32(self(source)), labels, label_smoothing=label_smoothing)
 
     def name_words(self, words: Sequence[str]) -> None:
         """Receive the lower-cased words of the vocabulary, from id 4 on, before training.
@@ -255,6 +255,15 @@ class Classifier(nn.Module, ABC):
             label: number of the class.
         """
         return None
+
+
+def at_least_float32(logits: Tensor) -> Tensor:
+    """Return logits in float32 or float64, for a loss.
+
+    >>> at_least_float32(torch.zeros(2, dtype=torch.bfloat16)).dtype
+    torch.float32
+    """
+    return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
 class Pooled(Classifier):

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from saccade import AuxOutput, masks
 from saccade.errors import ArgumentError
 from saccade.models import classifier, self_read, transformer
-from saccade.models.classifier import Pool, Pooled
+from saccade.models.classifier import Pool, Pooled, at_least_float32
 from saccade.models.hard import chosen
 from saccade.models.layers import Positions, add_positions, apply_layers, layers_of
 from saccade.models.padded import Padded
@@ -131,7 +131,7 @@ class SelfAttention(Pooled):
             return super().cost(source, labels, label_smoothing)
         rows, samples = self.reinforce.start(labels)
         source, labels = Padded(source.values[rows], source.lengths[rows]), labels[rows]
-        logits = self.classify(self.features(source, samples), source).float()
+        logits = at_least_float32(self.classify(self.features(source, samples), source))
         losses = F.cross_entropy(logits, labels, reduction="none", label_smoothing=label_smoothing)
         return self.reinforce.cost_of_rows(
             losses.mean(), losses.detach(), torch.ones_like(labels), samples, source.within
