@@ -170,14 +170,16 @@ def attended(
 
 
 def chosen(weights: Tensor) -> Tensor:
-    """Return 1 at the largest weight of each row, and 0 elsewhere. An empty row is all 0.
+    """Return 1 at the largest weight of each row, and 0 elsewhere.
+
+    An empty row is all 0.
 
     >>> chosen(torch.tensor([[0.2, 0.5, 0.3], [0.0, 0.0, 0.0]]))
     tensor([[0., 1., 0.],
             [0., 0., 0.]])
     """
-    ones = torch.zeros_like(weights).scatter(-1, weights.argmax(-1, keepdim=True), 1.0)
-    return ones * (weights.sum(-1, keepdim=True) > 0)
+    largest = torch.zeros_like(weights).scatter(-1, weights.argmax(-1, keepdim=True), 1.0)
+    return largest * (weights.sum(-1, keepdim=True) > 0)
 
 
 class Reader(Seq2Seq[X, S]):

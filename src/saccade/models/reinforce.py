@@ -170,7 +170,9 @@ class Reinforce(nn.Module):
         return self.cost(losses, samples, labels, mean)
 
     def start(self, examples: Tensor) -> tuple[Tensor, Samples]:
-        """Return the example of each row, `(examples * samples,)`, and a record without samples.
+        """Return the example of each row, and a record without samples.
+
+        There are `(examples * samples,)` rows.
 
         Args:
             examples: any tensor with one row an example.
@@ -204,7 +206,7 @@ class Reinforce(nn.Module):
         return mean + (hidden - hidden.detach())
 
     def cost_of_rows(self, mean: Tensor, losses: Tensor, counts: Tensor, samples: Samples, inside: Tensor) -> Tensor:
-        r"""Return the mean cost of rows, if the whole loss of a row depends on all its samples.
+        r"""Return the mean cost of rows whose samples all act on the whole loss.
 
         .. math::
             \nabla \mathbb{E}\Big[\tfrac{1}{N} \sum_r \ell_r\Big] = \mathbb{E}\Big[\tfrac{1}{N} \sum_r

@@ -249,7 +249,7 @@ def _picture(model: Any, text: Text, ranking: Ranking, reading: Reading, request
 
 
 def _matrix(layers: Sequence[Tensor], layer: int, head: int | None = None) -> Picture:
-    """Return the weights of a layer from 1 on, 1 for the word that each word took if they are hard."""
+    """Return a layer, counted from 1. Hard weights are 1 at the word that a word took."""
     heads, part = layers[layer - 1][0].cpu(), LookRequest(layer=layer, head=head).part
     values = heads.mean(0) if head is None else heads[head - 1]
     return Picture(values, f"{part}, a row for each word", layer=part)
