@@ -1,4 +1,4 @@
-"""Layers of a Transformer: attention and a feed-forward network (Vaswani et al. 2017).
+"""Layers of attention and feed-forward networks (Vaswani et al. 2017).
 
 "Attention Is All You Need", https://arxiv.org/abs/1706.03762.
 """

@@ -206,7 +206,7 @@ class Reinforce(nn.Module):
         return mean + (hidden - hidden.detach())
 
     def cost_of_rows(self, mean: Tensor, losses: Tensor, counts: Tensor, samples: Samples, inside: Tensor) -> Tensor:
-        r"""Return the mean cost of rows whose samples all act on the whole loss.
+        r"""Return the mean cost of rows, each due to all samples of its row.
 
         .. math::
             \nabla \mathbb{E}\Big[\tfrac{1}{N} \sum_r \ell_r\Big] = \mathbb{E}\Big[\tfrac{1}{N} \sum_r
