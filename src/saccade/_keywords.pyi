@@ -84,6 +84,7 @@ class Translate(Options, total=False):
     heads: int
     feedforward_dim: int
     norm: Literal["pre", "post"]
+    self_read: Literal["soft", "sample", "argmax"]
     kernel_size: int
     sets: int
     max_dilation: int
@@ -127,6 +128,12 @@ class ClassifyText(Options, total=False):
     feedforward_dim: int
     norm: Literal["pre", "post"]
     positions: Literal["sinusoidal", "rotary", "alibi", "none"]
+    self_read: Literal["soft", "sample", "argmax"]
+    baseline: Literal["learned", "leave-one-out", "moving-average"]
+    samples: int
+    entropy_bonus: float
+    reward_weight: float
+    soft_share: float
     routing: Literal["tokens", "experts"]
     ngrams: int
     buckets: int

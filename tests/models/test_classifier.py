@@ -92,6 +92,11 @@ def test_its_gradient_reaches_every_parameter(model):
     parameters_that_learn(model, loss(model, TEXTS))
 
 
+def test_its_cost_is_the_cross_entropy(model):
+    expected = torch.nn.functional.cross_entropy(model(TEXTS), LABELS, label_smoothing=0.1)
+    assert torch.equal(model.cost(TEXTS, LABELS, 0.1), expected)
+
+
 def test_vectors_learn_of_the_words_that_were_read_alone(model):
     loss(model, TEXTS).backward()
     learned = model.words.embedding.weight.grad.abs().sum(1) > 0

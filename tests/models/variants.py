@@ -130,6 +130,11 @@ HARD = {
     for read, said in READS.items()
     if name in ("rnnsearch", "luong", "luong, local-m")
 }
+SELF_READS = {
+    "sample": {"self_read": "sample", "baseline": "moving-average", "samples": 2},
+    "argmax": {"self_read": "argmax"},
+}
+HARD |= {f"transformer, {read}": translator(Transformer, replace(SMALL, **said)) for read, said in SELF_READS.items()}
 SPEECH = {
     name: Variant(Las, replace(LAS, **said), FRAMES, (FEATURES, TARGET_SIZE))
     for name, said in {
@@ -153,7 +158,7 @@ SEQ2SEQ_CASES = [
     "las",
     *slowly(["luong, local-m", "luong, none", "luong, without input feeding", "transformer, rotary"]),
     *slowly(["transformer, alibi", "rnnsearch, before", "rnnsearch, reinforce"]),
-    *slowly(["luong, straight-through", "las, content"]),
+    *slowly(["luong, straight-through", "las, content", "transformer, sample", "transformer, argmax"]),
 ]
 
 DROPS = {"dropout": 0.5, "word_dropout": 0.2}
@@ -177,9 +182,12 @@ CLASSIFIERS = {
     "self-attention, rotary": classifier(SelfAttention, replace(SELF, positions="rotary", queries=3)),
     "self-attention, alibi": classifier(SelfAttention, replace(SELF, positions="alibi", norm="post")),
     "self-attention, a bag": classifier(SelfAttention, replace(SELF, positions="none")),
+    **{
+        f"self-attention, {read}": classifier(SelfAttention, replace(SELF, **said)) for read, said in SELF_READS.items()
+    },
 }
 CLASSIFIER_CASES = [
     *["sum", "fixed", "rnn-attention", "hierarchical", "self-attention"],
     *slowly(["sum, mean", "fixed, four queries", "hierarchical, dot", "self-attention, rotary"]),
-    *slowly(["self-attention, a bag"]),
+    *slowly(["self-attention, a bag", "self-attention, sample", "self-attention, argmax"]),
 ]

@@ -258,6 +258,13 @@ def test_reads_of_the_module_and_of_a_call():
     soft.load_state_dict(module.state_dict())
     torch.testing.assert_close(module(x, read=reads.Soft()), soft(x))
     torch.testing.assert_close(soft(x, memory=soft.remember(x), read=reads.Argmax()), output)
+    evaluated = nn.MultiheadAttention(8, 2, eval_read=reads.Argmax(), dtype=F64)
+    evaluated.load_state_dict(module.state_dict())
+    torch.testing.assert_close(evaluated(x), soft(x))
+    torch.testing.assert_close(evaluated.eval()(x), output)
+    torch.testing.assert_close(evaluated(x, read=reads.Soft()), soft(x))
+    with pytest.raises(TypeError, match="read"):
+        nn.MultiheadAttention(8, 2, eval_read="argmax")
 
 
 def test_a_backend_by_name_serves_or_says_why_not():

@@ -20,9 +20,10 @@ from tasks.laws.table import TABLE, questions
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "export.md").read_text(encoding="utf-8")
 EXPORTED = re.findall(r"^\| `([a-z-]+)` \| `([a-z-]+)` \| (yes|no: .*) \|$", PAGE, re.M)
 FILES = [(task, model, {}) for task, model, export in EXPORTED if export == "yes"]
-WITH_OPTIONS = [  # of recipes for data of the user
+WITH_OPTIONS = [  # of recipes for data of the user, and hard self-attention
     ("regress", "mlp", {"start": "stacked"}),
     ("classify-text", "fixed", {"prior": "tfidf"}),
+    ("classify-text", "self-attention", {"self_read": "argmax"}),
     ("classify-image", "cnn", {"colours": True}),
 ]
 REFUSED = [(task, model, export.removeprefix("no: ")) for task, model, export in EXPORTED if export != "yes"]

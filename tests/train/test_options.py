@@ -82,6 +82,8 @@ def test_values_without_a_meaning_are_rejected_by_name(changed, words):
         ("translate", "rnnsearch", "query"),
         ("glimpse", "ram", "first"),
         ("classify-text", "fixed", "own_projections"),
+        ("classify-text", "self-attention", "self_read"),
+        ("translate", "transformer", "samples"),
         ("regress", "mlp", "decimal"),
     ],
 )

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from saccade import AuxOutput, AuxRequest, masks
 from saccade.models import image_encoder
+from saccade.models.hard import chosen
 from saccade.models.image_encoder import Cells, Visual
 from saccade.models.padded import Padded
 from saccade.models.questions import Asking
@@ -270,8 +271,7 @@ class Answerer(nn.Module, ABC):
             return Looked(logits, None, None, None)
         weights = torch.cat(reads.weights, 1).detach()
         if self.hard:
-            chosen = torch.zeros_like(weights).scatter(-1, weights.argmax(-1, keepdim=True), 1.0)
-            weights = chosen * (weights.sum(-1, keepdim=True) > 0)
+            weights = chosen(weights)
         return Looked(logits, weights, reads.shape, reads.words)
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from torch import nn
 
 from saccade import masks
-from saccade.models import image_encoder, transformer
+from saccade.models import image_encoder, layers
 from saccade.models.captioning import RECIPES, texts_of
 from saccade.models.image_encoder import Visual
 from saccade.models.transformer import State, Transformer
@@ -19,7 +19,7 @@ __all__ = ["CaptionTransformer", "Options"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(image_encoder.Options, transformer.Options):
+class Options(image_encoder.Options, layers.Options):
     """The sizes of the image encoder and of the Transformer.
 
     >>> Options(layers=2).hidden_dim
@@ -44,7 +44,7 @@ class Options(image_encoder.Options, transformer.Options):
     def __post_init__(self) -> None:
         """Reject invalid options."""
         image_encoder.Options.__post_init__(self)
-        transformer.Options.__post_init__(self)
+        layers.Options.__post_init__(self)
 
 
 _DEFAULT = Options()

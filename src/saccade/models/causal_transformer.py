@@ -12,16 +12,16 @@ from torch import Tensor, nn
 from saccade import AuxOutput, masks
 from saccade._definitions.checks import in_ranges
 from saccade.errors import ArgumentError
-from saccade.models import transformer
+from saccade.models import layers
+from saccade.models.layers import Layer, Positions, add_positions, apply_layers
 from saccade.models.memorizer import Memorizer, Sizes
 from saccade.models.padded import Padded
-from saccade.models.transformer import Layer, add_positions, apply_layers
 
 __all__ = ["CausalTransformer", "Options"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(transformer.Options):
+class Options(layers.Options):
     """The sizes of a causal Transformer.
 
     >>> Options(layers=1).positions
@@ -43,14 +43,14 @@ class Options(transformer.Options):
     dropout: float = 0.0
     """Dropout of embeddings and of the output of each sublayer."""
 
-    positions: transformer.Positions = "rotary"
+    positions: Positions = "rotary"
     """Position encoding: sinusoidal, rotary, alibi or none.
 
     Sinusoidal adds it to the inputs, rotary rotates queries and keys, alibi adds distances to the scores."""
 
     def __post_init__(self) -> None:
         """Reject invalid options."""
-        transformer.Options.__post_init__(self)
+        layers.Options.__post_init__(self)
         if self.experts:
             raise ArgumentError(f"--experts: expected none of a transformer that memorizes, got {self.experts}")
         in_ranges(self, (("embedding_dim", 1, 1 << 20),))

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from saccade import AuxOutput, masks
 from saccade._definitions.checks import in_ranges
@@ -17,7 +18,7 @@ from saccade.models.recurrent import LockedDropout
 from saccade.models.word_prior import Coefficients, WordPrior
 from saccade.nn import AttentionPool
 
-__all__ = ["Classifier", "Options", "Pool", "Pooled", "Words"]
+__all__ = ["Classifier", "Options", "Pool", "Pooled", "Words", "at_least_float32"]
 
 _DIM = 100  # of word vectors by default
 _UNKNOWN = 3  # id of the unknown word
@@ -157,6 +158,9 @@ class Classifier(nn.Module, ABC):
     unexported: ClassVar[str] = ""
     """Reason why `saccade export` rejects the model, if any."""
 
+    hard: bool = False
+    """Whether each head of a word's self-attention takes the value of one word."""
+
     words: Words
     output: nn.Linear
 
@@ -179,6 +183,16 @@ class Classifier(nn.Module, ABC):
         Returns:
             `(batch, classes)`.
         """
+
+    def cost(self, source: Padded, labels: Tensor, label_smoothing: float = 0.0) -> Tensor:
+        """Return the training loss, the mean cross-entropy of the labels.
+
+        Args:
+            source: as for `forward`.
+            labels: numbers of the classes, `(batch,)`.
+            label_smoothing: as in `torch.nn.functional.cross_entropy`.
+        """
+        return F.cross_entropy(at_least_float32(self(source)), labels, label_smoothing=label_smoothing)
 
     def name_words(self, words: Sequence[str]) -> None:
         """Receive the lower-cased words of the vocabulary, from id 4 on, before training.
@@ -243,6 +257,15 @@ class Classifier(nn.Module, ABC):
         return None
 
 
+def at_least_float32(logits: Tensor) -> Tensor:
+    """Return logits in float32 or float64, for a loss.
+
+    >>> at_least_float32(torch.zeros(2, dtype=torch.bfloat16)).dtype
+    torch.float32
+    """
+    return logits.to(torch.promote_types(logits.dtype, torch.float32))
+
+
 class Pooled(Classifier):
     r"""Base class of classifiers with attention pooling by learned queries.
 
@@ -294,5 +317,14 @@ class Pooled(Classifier):
         """
 
     def forward(self, source: Padded) -> Tensor:
-        outputs = self.pool(self.features(source), mask=masks.Lengths(source.lengths))
+        return self.classify(self.features(source), source)
+
+    def classify(self, features: Tensor, source: Padded) -> Tensor:
+        """Return the logits of classes, `(batch, classes)`.
+
+        Args:
+            features: of the positions, `(batch, length, dim)`.
+            source: as for `forward`.
+        """
+        outputs = self.pool(features, mask=masks.Lengths(source.lengths))
         return self.with_prior(self.output(self.dropout(outputs.flatten(1))), source)

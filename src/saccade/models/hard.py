@@ -18,7 +18,16 @@ from saccade.models.reinforce import Baseline, Reinforce, Samples, check_estimat
 from saccade.models.seq2seq import Seq2Seq, State
 from saccade.nn import Attention
 
-__all__ = ["OF_REINFORCE", "Options", "Reader", "TextOptions", "attended", "attention_options"]
+__all__ = [
+    "OF_REINFORCE",
+    "Options",
+    "Reader",
+    "TextOptions",
+    "attended",
+    "attention_options",
+    "check_rewards",
+    "chosen",
+]
 
 
 OF_REINFORCE = ("baseline", "samples", "entropy_bonus", "reward_weight", "soft_share", "charge")
@@ -64,17 +73,35 @@ class Options:
 
     def __post_init__(self) -> None:
         """Reject invalid options."""
-        fields = type(self).__dataclass_fields__
-        for name in (name for name in OF_REINFORCE if name in fields):
-            value, default = getattr(self, name), fields[name].default
-            if self.read != "reinforce" and value != default:
-                option, beside = f"--{name.replace('_', '-')}", f"--read {self.read}"
-                raise ArgumentError(f"{option}: expected only with --read reinforce, got {value} and {beside}")
-        if not 0 < self.reward_weight < float("inf"):
-            raise ArgumentError(f"--reward-weight: expected a finite number above 0, got {self.reward_weight}")
-        if not 0 <= self.soft_share <= 1:
-            raise ArgumentError(f"--soft-share: expected a share from 0 to 1, got {self.soft_share}")
-        check_estimator(self)
+        check_rewards(self, "--read", self.read, "reinforce")
+
+
+def check_rewards(options: Any, option: str, chosen: str, reinforced: str) -> None:
+    """Reject invalid options of REINFORCE, and options of REINFORCE without it.
+
+    Args:
+        options: dataclass with some fields of `OF_REINFORCE`.
+        option: the option that chooses REINFORCE, for example `--read`.
+        chosen: its value.
+        reinforced: its value with REINFORCE.
+
+    Raises:
+        ArgumentError: naming the option.
+
+    Example:
+        >>> check_rewards(Options(read="reinforce", samples=2), "--read", "reinforce", "reinforce")
+    """
+    fields = type(options).__dataclass_fields__
+    for name in (name for name in OF_REINFORCE if name in fields):
+        value, default = getattr(options, name), fields[name].default
+        if chosen != reinforced and value != default:
+            flag, beside = f"--{name.replace('_', '-')}", f"{option} {chosen}"
+            raise ArgumentError(f"{flag}: expected only with {option} {reinforced}, got {value} and {beside}")
+    if not 0 < options.reward_weight < float("inf"):
+        raise ArgumentError(f"--reward-weight: expected a finite number above 0, got {options.reward_weight}")
+    if not 0 <= options.soft_share <= 1:
+        raise ArgumentError(f"--soft-share: expected a share from 0 to 1, got {options.soft_share}")
+    check_estimator(options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +169,19 @@ def attended(
     return context.reshape(*query.shape[:2], context.shape[-1])
 
 
+def chosen(weights: Tensor) -> Tensor:
+    """Return 1 at the largest weight of each row, and 0 elsewhere.
+
+    An empty row is all 0.
+
+    >>> chosen(torch.tensor([[0.2, 0.5, 0.3], [0.0, 0.0, 0.0]]))
+    tensor([[0., 1., 0.],
+            [0., 0., 0.]])
+    """
+    largest = torch.zeros_like(weights).scatter(-1, weights.argmax(-1, keepdim=True), 1.0)
+    return largest * (weights.sum(-1, keepdim=True) > 0)
+
+
 class Reader(Seq2Seq[X, S]):
     """Base class of models with one `attention` to the source, soft or hard.
 
@@ -192,5 +232,4 @@ class Reader(Seq2Seq[X, S]):
         weights = torch.cat(steps, -2)
         if self.attention.eval_read is None:
             return weights
-        chosen = torch.zeros_like(weights).scatter(-1, weights.argmax(-1, keepdim=True), 1.0)
-        return chosen * (weights.sum(-1, keepdim=True) > 0)
+        return chosen(weights)

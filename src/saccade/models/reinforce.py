@@ -164,12 +164,21 @@ class Reinforce(nn.Module):
             labels: the true next tokens, `(batch, length)`, 0 for padding.
             output, label_smoothing: as for `saccade.models.words.logits_or_loss`.
         """
-        count = self.options.samples
-        rows = torch.arange(len(labels), device=labels.device)[:, None].expand(-1, count)
-        samples = Samples(self.options.entropy_bonus > 0, soft=self._soft(rows))
-        features, tokens = decode(rows, samples), labels.repeat_interleave(count, 0)
+        rows, samples = self.start(labels)
+        features, tokens = decode(rows.view(-1, self.options.samples), samples), labels[rows]
         mean, losses = token_losses(features, output, tokens, label_smoothing)
         return self.cost(losses, samples, labels, mean)
+
+    def start(self, examples: Tensor) -> tuple[Tensor, Samples]:
+        """Return the example of each row, and a record without samples.
+
+        There are `(examples * samples,)` rows.
+
+        Args:
+            examples: any tensor with one row an example.
+        """
+        rows = torch.arange(len(examples), device=examples.device)[:, None].expand(-1, self.options.samples)
+        return rows.flatten(), Samples(self.options.entropy_bonus > 0, soft=self._soft(rows))
 
     def _soft(self, rows: Tensor) -> Tensor | None:
         """Draw the examples that read the mean, as a mask of rows. None without any."""
@@ -194,6 +203,30 @@ class Reinforce(nn.Module):
         learned, error = self.charged(following, samples, left)
         hidden = ((learned if error is None else learned + error) * inside).sum() / number
         mean = losses.sum() / number if mean is None else mean
+        return mean + (hidden - hidden.detach())
+
+    def cost_of_rows(self, mean: Tensor, losses: Tensor, counts: Tensor, samples: Samples, inside: Tensor) -> Tensor:
+        r"""Return the mean cost of rows, each due to all samples of its row.
+
+        .. math::
+            \nabla \mathbb{E}\Big[\tfrac{1}{N} \sum_r \ell_r\Big] = \mathbb{E}\Big[\tfrac{1}{N} \sum_r
+                \Big(\nabla \ell_r + \sum_s (\ell_r - b_{rs}) \nabla \log p(s)\Big)\Big]
+
+        for samples s of rows r with N terms of the loss. With `start` this is REINFORCE for an encoder.
+
+        Args:
+            mean: the sum of the losses over the sum of the counts, with its gradient.
+            losses: of each row, without a gradient, `(rows,)`.
+            counts: terms of each loss, for example its tokens, `(rows,)`.
+            samples: with `(rows, length)` log-probabilities of each layer.
+            inside: False for padding, whose samples have no effect, `(rows, length)`.
+        """
+        inside = inside.repeat(1, len(samples.log_prob))
+        following, left = (part.detach().to(losses.dtype)[:, None].expand(inside.shape) for part in (losses, counts))
+        learned, error = self.charged(following, samples, left)
+        hidden = (learned * inside).sum() / counts.sum()
+        if error is not None:
+            hidden = hidden + (error * inside).sum() / inside.sum()
         return mean + (hidden - hidden.detach())
 
     def _charges(self, losses: Tensor, inside: Tensor) -> tuple[Tensor, Tensor]:

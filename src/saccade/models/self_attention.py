@@ -8,14 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
+import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from saccade import AuxOutput, masks
 from saccade.errors import ArgumentError
-from saccade.models import classifier, transformer
-from saccade.models.classifier import Pool, Pooled
+from saccade.models import classifier, self_read, transformer
+from saccade.models.classifier import Pool, Pooled, at_least_float32
+from saccade.models.hard import chosen
+from saccade.models.layers import Positions, add_positions, apply_layers, layers_of
 from saccade.models.padded import Padded
-from saccade.models.transformer import add_positions, apply_layers, layers_of
+from saccade.models.reinforce import Samples
 from saccade.nn.experts import Routing
 
 __all__ = ["Options", "SelfAttention"]
@@ -41,7 +45,7 @@ class Options(classifier.Options, transformer.Options):
     feedforward_dim: int = 128
     """Hidden features of the feed-forward networks."""
 
-    positions: transformer.Positions = "sinusoidal"
+    positions: Positions = "sinusoidal"
     """Position encoding: added to words (sinusoidal), rotations of queries and keys
     (rotary), distances in the scores (alibi), or none, for a bag of words."""
 
@@ -79,8 +83,8 @@ class SelfAttention(Pooled):
 
     .. math:: h = \operatorname{Encoder}(P E w + \operatorname{waves})
 
-    P projects word vectors to the layers' width. The layers are those of `saccade.models.transformer`. The pooling's
-    score is \(v^\top \tanh(W h_j + q)\).
+    P projects word vectors to the layers' width. The layers are those of `saccade.models.layers`, with soft or
+    hard self-attention (`--self-read`). The pooling's score is \(v^\top \tanh(W h_j + q)\).
 
     Args:
         size: size of the vocabulary, with padding (id 0).
@@ -109,13 +113,30 @@ class SelfAttention(Pooled):
         self.options = options
         self.projection = nn.Linear(options.dim, options.hidden_dim)
         self.layers = layers_of(options, attends=False, routing=options.routing)
+        self.reinforce, self.hard = self_read.learner(options, options.hidden_dim), options.self_read != "soft"
         self.norm = nn.LayerNorm(options.hidden_dim) if options.norm == "pre" else nn.Identity()
 
-    def features(self, source: Padded) -> Tensor:
+    def features(self, source: Padded, samples: Samples | None = None) -> Tensor:
         x = add_positions(self.projection(self.words(source.values)), 0, self.options)
         within = masks.Lengths(source.lengths[:, None])
-        features: Tensor = self.norm(apply_layers(self.layers, x, within, self.options))
+        features: Tensor = self.norm(apply_layers(self.layers, x, within, self.options, samples))
         return features
 
+    def cost(self, source: Padded, labels: Tensor, label_smoothing: float = 0.0) -> Tensor:
+        """Return the training loss, as `Classifier.cost` does.
+
+        If self-attention samples, the gradient of the loss is that of its expectation (`Reinforce`).
+        """
+        if self.reinforce is None or not self.training:
+            return super().cost(source, labels, label_smoothing)
+        rows, samples = self.reinforce.start(labels)
+        source, labels = Padded(source.values[rows], source.lengths[rows]), labels[rows]
+        logits = at_least_float32(self.classify(self.features(source, samples), source))
+        losses = F.cross_entropy(logits, labels, reduction="none", label_smoothing=label_smoothing)
+        return self.reinforce.cost_of_rows(
+            losses.mean(), losses.detach(), torch.ones_like(labels), samples, source.within
+        )
+
     def layers_attended(self, records: Sequence[tuple[str, AuxOutput]]) -> list[Tensor]:
-        return [aux.weights for name, aux in records if name.endswith(".attention") and aux.weights is not None]
+        layers = [aux.weights for name, aux in records if name.endswith(".attention") and aux.weights is not None]
+        return list(map(chosen, layers)) if self.hard else layers

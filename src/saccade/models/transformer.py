@@ -4,44 +4,25 @@
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, TypeAlias, cast, get_args, get_origin
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from saccade import AuxOutput, masks
-from saccade._definitions.checks import in_ranges
-from saccade._definitions.structure import Grid
-from saccade.biases import Alibi
-from saccade.errors import ArgumentError
 from saccade.kernels.dropout import Dropout
 from saccade.kernels.topk import Logits
 from saccade.memory import Memory
-from saccade.models import mixture
-from saccade.models.checks import below_one
-from saccade.models.positions import WAVELENGTHS, slopes, waves
+from saccade.models import layers, self_read
+from saccade.models.layers import Layer, add_positions, apply_layers, distances, layers_of
+from saccade.models.padded import Padded
+from saccade.models.reinforce import Samples
 from saccade.models.seq2seq import Seq2Seq
-from saccade.models.words import embeddings
-from saccade.nn import MultiheadAttention
-from saccade.nn.experts import Routing
+from saccade.models.words import embeddings, token_losses
 
-__all__ = [
-    "RECIPES",
-    "Layer",
-    "Options",
-    "Positions",
-    "State",
-    "Transformer",
-    "add_positions",
-    "apply_layers",
-    "layers_of",
-]
-
-Positions: TypeAlias = Literal["sinusoidal", "rotary", "alibi", "none"]
-_SIZES = (("hidden_dim", 2, 1 << 20), ("heads", 1, 1 << 12), ("layers", 1, 1 << 10), ("feedforward_dim", 1, 1 << 20))
+__all__ = ["RECIPES", "Options", "State", "Transformer"]
 
 _DATES = {
     "hidden_dim": 64,
@@ -76,55 +57,18 @@ RECIPES: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(mixture.Options):
-    """The sizes of a Transformer and its variants.
+class Options(self_read.Options, layers.Options):
+    """The sizes of a Transformer, and the read of its encoder.
 
-    >>> Options(layers=2).layers
+    >>> Options(layers=2, self_read="argmax").layers
     2
     """
 
-    hidden_dim: int = 256
-    """Features of each position, a multiple of the heads."""
-
-    heads: int = 4
-    """Attention heads of each layer."""
-
-    layers: int = 3
-    """Layers of the encoder, and of the decoder."""
-
-    feedforward_dim: int = 1024
-    """Hidden features of the feed-forward networks."""
-
-    dropout: float = 0.1
-    """Dropout of embeddings and of the output of each sublayer."""
-
-    norm: Literal["pre", "post"] = "pre"
-    """Layer normalization before each sublayer (pre, Xiong et al. 2020), or after it
-    (post), as in the paper."""
-
-    positions: Positions = "sinusoidal"
-    """Position encoding: added to embeddings (sinusoidal), rotations of queries and
-    keys (rotary, Su et al. 2021), distances in the scores (alibi, Press et al. 2022), or none."""
-
-    score: Literal["scaled_dot", "dot", "additive", "general", "cosine", "gaussian"] = "scaled_dot"
-    """Score of queries and keys in each head."""
-
     def __post_init__(self) -> None:
         """Reject invalid options."""
-        mixture.Options.__post_init__(self)
-        in_ranges(self, _SIZES)
-        for field in fields(self):
-            choices, chosen = get_args(field.type), getattr(self, field.name)
-            if get_origin(field.type) is Literal and chosen not in choices:
-                raise ArgumentError(f"--{field.name}: expected {' or '.join(choices)}, got {chosen}")
-        if self.hidden_dim % self.heads:
-            raise ArgumentError(f"--hidden-dim: expected a multiple of --heads = {self.heads}, got {self.hidden_dim}")
-        if self.positions == "sinusoidal" and self.hidden_dim % 2:
-            raise ArgumentError(f"--hidden-dim: expected an even number, got {self.hidden_dim}")
-        if self.positions == "rotary" and self.hidden_dim // self.heads % 2:
-            width = self.hidden_dim // self.heads
-            raise ArgumentError(f"--positions rotary: expected an even number of features a head, got {width}")
-        below_one(self, "dropout")
+        layers.Options.__post_init__(self)
+        self_read.Options.__post_init__(self)
+        self_read.check_experts(self, self.experts)
 
 
 _DEFAULT = Options()
@@ -168,7 +112,7 @@ class Transformer(Seq2Seq[Any, State]):
         \text{pre: } x \leftarrow x + f(\operatorname{LayerNorm}(x))
 
     for f = self-attention, attention to the source (decoder) and FFN. Embeddings are scaled by \(\sqrt{d}\), and the
-    output matrix is the embedding of the target.
+    output matrix is the embedding of the target. The self-attention of the encoder is soft or hard (`--self-read`).
 
     Args:
         source_size: size of the source vocabulary, with padding (id 0).
@@ -190,7 +134,9 @@ class Transformer(Seq2Seq[Any, State]):
     Options: TypeAlias = Options
     recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
 
-    def __init__(self, source_size: int, target_size: int, options: Options = _DEFAULT, joint: bool = False) -> None:
+    def __init__(
+        self, source_size: int, target_size: int, options: layers.Options = _DEFAULT, joint: bool = False
+    ) -> None:
         super().__init__()
         dim = options.hidden_dim
         self.options = options
@@ -200,18 +146,22 @@ class Transformer(Seq2Seq[Any, State]):
         self.encoder_norm, self.decoder_norm = last(dim), last(dim)
         self.bias = nn.Parameter(torch.zeros(target_size))
         self.dropout = Dropout(options.dropout)
+        self.reinforce = self_read.learner(options, dim)
 
     @property
     def output(self) -> tuple[Tensor, Tensor]:
         return self.target_embedding.weight, self.bias
 
     def encode(self, source: Any) -> State:
-        within = masks.Lengths(source.lengths[:, None])
-        return self.begin(self._embedded(self.source_embedding, source.values, 0), within)
+        return self._encoded(source, None)
 
-    def begin(self, x: Tensor, within: masks.Mask | None) -> State:
+    def _encoded(self, source: Padded, samples: Samples | None) -> State:
+        within = masks.Lengths(source.lengths[:, None])
+        return self.begin(self._embedded(self.source_embedding, source.values, 0), within, samples)
+
+    def begin(self, x: Tensor, within: masks.Mask | None, samples: Samples | None = None) -> State:
         """Encode embedded sources `(batch, length, hidden_dim)`."""
-        x = apply_layers(self.encoder, x, within, self.options)
+        x = apply_layers(self.encoder, x, within, self.options, samples)
         x, decoder = self.encoder_norm(x), cast("Iterable[Layer]", self.decoder)
         pairs = [(layer.attention.remember(x[:, :0]), layer.remember(x, within)) for layer in decoder]
         return State(tuple(target for target, _ in pairs), tuple(source for _, source in pairs))
@@ -222,7 +172,7 @@ class Transformer(Seq2Seq[Any, State]):
 
             def read(y: Tensor, layer: Any = layer, cache: Memory = cache) -> Tensor:
                 caches.append(layer.attention.append(cache, y))
-                output: Tensor = layer.attention(y, memory=caches[-1], bias=self._distance(y, "end"))
+                output: Tensor = layer.attention(y, memory=caches[-1], bias=distances(y, self.options, "end"))
                 return output
 
             x = layer(x, read, lambda y, layer=layer, source=source: layer.look(y, source, state.beam))
@@ -236,12 +186,27 @@ class Transformer(Seq2Seq[Any, State]):
             attend = layer.attention
             x = layer(
                 x,
-                lambda y, attend=attend: attend(y, mask=masks.Causal(), bias=self._distance(y, None)),
+                lambda y, attend=attend: attend(y, mask=masks.Causal(), bias=distances(y, self.options)),
                 lambda y, layer=layer, memory=memory: layer.look(y, memory, 1),
                 there=there,
             )
         features: Tensor = self.decoder_norm(x)
         return features
+
+    def forward(
+        self, source: Any, target: Tensor, labels: Tensor | None = None, label_smoothing: float = 0.0
+    ) -> Tensor:
+        """Return logits or the loss, as `Seq2Seq.forward` does.
+
+        If self-attention samples in training, the gradient of the loss is that of its expectation (`Reinforce`).
+        """
+        if labels is None or self.reinforce is None or not self.training:
+            return super().forward(source, target, labels, label_smoothing)
+        rows, samples = self.reinforce.start(labels)
+        source, labels = Padded(source.values[rows], source.lengths[rows]), labels[rows]
+        features = self.decode(target[rows], self._encoded(source, samples))
+        mean, losses = token_losses(features, self.output, labels, label_smoothing)
+        return self.reinforce.cost_of_rows(mean, losses.sum(1), (labels != 0).sum(1), samples, source.within)
 
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
         """Return the weights of source positions, `(batch, target_length, source_length)`.
@@ -261,140 +226,3 @@ class Transformer(Seq2Seq[Any, State]):
         x = embedding(tokens) * math.sqrt(embedding.embedding_dim)
         output: Tensor = self.dropout(add_positions(x, first, self.options))
         return output
-
-    def _distance(self, x: Tensor, align: Literal["end"] | None) -> Alibi | None:
-        return _distance(x, self.options, align)
-
-
-class Layer(nn.Module):
-    """A layer of a Transformer, with residual connections.
-
-    It has self-attention, attention to the source in a decoder, and a feed-forward network.
-
-    Args:
-        options: the sizes.
-        attends: whether the layer has attention to a source.
-        experts: whether experts replace the feed-forward network.
-        routing: whether tokens choose experts, or experts choose tokens.
-
-    Source:
-        Vaswani et al. 2017, section 3.1.
-
-    Example:
-        >>> layer = Layer(Options(hidden_dim=8, heads=2, feedforward_dim=16), attends=False)
-        >>> layer(torch.randn(1, 5, 8), layer.attention).shape
-        torch.Size([1, 5, 8])
-    """
-
-    def __init__(self, options: Options, *, attends: bool, experts: bool = False, routing: Routing = "tokens") -> None:
-        super().__init__()
-        dim, rotary = options.hidden_dim, WAVELENGTHS if options.positions == "rotary" else None
-        self.attention = MultiheadAttention(dim, options.heads, score=options.score, rotary_base=rotary)
-        if attends:
-            self.source_attention = MultiheadAttention(dim, options.heads, score=options.score)
-        if experts:
-            self.experts = mixture.mixture(dim, options.feedforward_dim, options.dropout, options, routing)
-        else:
-            self.inner, self.outer = nn.Linear(dim, options.feedforward_dim), nn.Linear(options.feedforward_dim, dim)
-        self.norms = nn.ModuleList(nn.LayerNorm(dim) for _ in range(3 if attends else 2))
-        self.dropout, self.pre = Dropout(options.dropout), options.norm == "pre"
-
-    def forward(self, x: Tensor, *reads: Callable[[Tensor], Tensor], there: Tensor | None = None) -> Tensor:
-        """Apply the reads and the feed-forward network.
-
-        Args:
-            x: features, `(batch, length, dim)`.
-            reads: self-attention, and in a decoder attention to the source.
-            there: False for padding, which experts do not take, boolean `(batch, length)`. None: no padding.
-        """
-        for norm, part in zip(self.norms, (*reads, lambda y: self._feedforward(y, there)), strict=True):
-            x = x + self.dropout(part(norm(x))) if self.pre else norm(x + self.dropout(part(x)))
-        return x
-
-    def remember(self, source: Tensor, within: masks.Mask | None) -> Memory:
-        """Return the keys and values of a source `(examples, length, dim)`."""
-        return self.source_attention.remember(source, mask=within)
-
-    def look(self, x: Tensor, source: Memory, beam: int) -> Tensor:
-        """Attend to the source. The `beam` rows of an example share its memory."""
-        query = x if beam == 1 else x.view(-1, beam, x.shape[-1])
-        context: Tensor = self.source_attention(query, memory=source)
-        return context.view(x.shape)
-
-    def _feedforward(self, x: Tensor, there: Tensor | None) -> Tensor:
-        if hasattr(self, "experts"):
-            output: Tensor = self.experts(x, mask=there)[0]
-        else:
-            output = self.outer(self.dropout(F.relu(self.inner(x))))
-        return output
-
-
-def layers_of(options: Options, *, attends: bool, routing: Routing = "tokens") -> nn.ModuleList:
-    """Return the layers of an encoder or a decoder, some with experts.
-
-    Args:
-        options: the sizes.
-        attends: whether the layers have attention to a source.
-        routing: whether tokens choose experts, or experts choose tokens.
-
-    Example:
-        >>> layers = layers_of(Options(hidden_dim=8, heads=2, layers=3, experts=4), attends=False)
-        >>> [hasattr(layer, "experts") for layer in layers]
-        [True, False, True]
-    """
-    mixtures = [mixture.has_experts(options, number, options.layers) for number in range(options.layers)]
-    return nn.ModuleList(Layer(options, attends=attends, experts=experts, routing=routing) for experts in mixtures)
-
-
-def apply_layers(layers: Iterable[Any], x: Tensor, mask: masks.Mask | None, options: Options) -> Tensor:
-    """Apply layers of self-attention, without the last normalization.
-
-    Args:
-        layers: without attention to a source.
-        x: `(batch, length, hidden_dim)`.
-        mask: of keys, broadcast to `(batch, heads, length, length)`.
-        options: of the layers.
-
-    Returns:
-        `(batch, length, hidden_dim)`.
-
-    Example:
-        >>> options = Options(hidden_dim=8, heads=2, feedforward_dim=16)
-        >>> layers = [Layer(options, attends=False) for _ in range(2)]
-        >>> apply_layers(layers, torch.randn(1, 5, 8), masks.Lengths(torch.tensor([[3]])), options).shape
-        torch.Size([1, 5, 8])
-    """
-    there = _there(mask, x) if options.experts else None
-    for layer in layers:
-        attend = layer.attention
-        x = layer(x, lambda y, attend=attend: attend(y, mask=mask, bias=_distance(y, options, None)), there=there)
-    return x
-
-
-def _there(mask: masks.Mask | None, x: Tensor) -> Tensor | None:
-    """Positions that the mask permits as keys, `(batch, length)`."""
-    if mask is None:
-        return None
-    batch, length = x.shape[:2]
-    return mask.dense(Grid(1, length, 0, 1, x.device)).expand(batch, 1, 1, length).view(batch, length)
-
-
-def add_positions(x: Tensor, first: int, options: Options) -> Tensor:
-    """Add sinusoidal positions to features, if `positions="sinusoidal"`.
-
-    Args:
-        x: `(batch, length, hidden_dim)`.
-        first: position of the first features.
-        options: of the model.
-
-    Example:
-        >>> add_positions(torch.zeros(1, 1, 4), 0, Options(hidden_dim=4, heads=1)).tolist()
-        [[[0.0, 1.0, 0.0, 1.0]]]
-    """
-    indices = first + torch.arange(x.shape[1], device=x.device)
-    return x + waves(indices, x.shape[-1]).to(x.dtype) if options.positions == "sinusoidal" else x
-
-
-def _distance(x: Tensor, options: Options, align: Literal["end"] | None) -> Alibi | None:
-    """The bias of ALiBi, if `positions="alibi"`."""
-    return Alibi(slopes(options.heads).to(x), align) if options.positions == "alibi" else None

@@ -9,16 +9,16 @@ from typing import Any, ClassVar, TypeAlias
 from torch import Tensor, nn
 
 from saccade import masks
-from saccade.models import classifier, transformer
+from saccade.models import classifier, layers
 from saccade.models.classifier import Words
+from saccade.models.layers import add_positions, apply_layers, layers_of
 from saccade.models.padded import Padded
-from saccade.models.transformer import add_positions, apply_layers, layers_of
 
 __all__ = ["Options", "WordTagger"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(transformer.Options, classifier.Options):
+class Options(layers.Options, classifier.Options):
     """The sizes of a tagger.
 
     >>> Options(layers=1).heads
@@ -27,7 +27,7 @@ class Options(transformer.Options, classifier.Options):
 
     def __post_init__(self) -> None:
         """Reject invalid options."""
-        transformer.Options.__post_init__(self)
+        layers.Options.__post_init__(self)
         classifier.Options.__post_init__(self)
 
 
@@ -36,7 +36,7 @@ class WordTagger(nn.Module):
 
     .. math:: p(c_t \mid w) = \operatorname{softmax}(W h_t + b), \qquad h = \operatorname{Encoder}(P E w)
 
-    P projects word vectors to the layers' width. The layers are those of `saccade.models.transformer`.
+    P projects word vectors to the layers' width. The layers are those of `saccade.models.layers`.
 
     Args:
         size: size of the vocabulary. Word 0 is padding.

@@ -45,6 +45,7 @@ class MultiheadAttention(nn.Module):
         score: a name as for `Attention` (parameters are one set a head), an object or a callable.
         normalizer: one of `saccade.normalizers` or a callable; None is Softmax.
         read: one of `saccade.reads`; None is Soft.
+        eval_read: the read outside training, as for `Attention`.
         max_length: as for `Attention`.
         rotary_base: rotates queries and keys by their positions (`saccade.biases.rotate`, Su et al. 2021), with this
             base of the wavelengths. None rotates nothing. Positions begin at 0, but the queries of a memory are its
@@ -99,6 +100,7 @@ class MultiheadAttention(nn.Module):
         score: str | scores.Score | scores.ScoreFunction = "scaled_dot",
         normalizer: normalizers.Normalizer | normalizers.NormalizerFunction | None = None,
         read: reads.Read | None = None,
+        eval_read: reads.Read | None = None,
         max_length: int | None = None,
         rotary_base: float | None = None,
         qk_norm: str | None = None,
@@ -111,7 +113,8 @@ class MultiheadAttention(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        parts(score, normalizer, read, dropout_p)
+        for reader in (read, eval_read):
+            parts(score, normalizer, reader, dropout_p)
         if not isinstance(backend, str):
             raise ArgumentTypeError(f"backend: expected a name, such as 'auto', got {type(backend).__name__}")
         sizes(embed_dim=embed_dim, num_heads=num_heads)
@@ -155,6 +158,7 @@ class MultiheadAttention(nn.Module):
         self.score = Parameters(score)
         self.normalizer = Parameters(normalizers.Softmax() if normalizer is None else normalizer)
         self.read = Parameters(reads.Soft() if read is None else read)
+        self.eval_read = None if eval_read is None else Parameters(eval_read)
         if self._extra is not None:
             _heads.check_extra_keys(self._extra, score, self.normalizer.thing, self.read.thing)
         self.reset_parameters()
@@ -274,12 +278,13 @@ class MultiheadAttention(nn.Module):
                 rotary positions.
         """
         features("query", query, self.inputs[0], self._weight(0))
+        own_read = self.read if self.training or self.eval_read is None else self.eval_read
         options = {
             "mask": self._beside(mask, query),
             "bias": self._beside(bias, query),
             "gate": self._beside(gate, query),
             "normalizer": self.normalizer.get(),
-            "read": self.read.get() if read is None else read,
+            "read": own_read.get() if read is None else read,
             "dropout_p": self.dropout_p if self.training else 0.0,
             "aux": aux,
             "backend": self.backend,

@@ -138,6 +138,24 @@ def test_a_layer_of_self_attention_is_drawn(tmp_path):
     assert "query 2: the " in next(path for path in answer.draw(tmp_path) if path.suffix == ".svg").read_text()
 
 
+def test_hard_self_attention_shows_the_word_that_each_word_took(tmp_path):
+    torch.manual_seed(0)
+    model = SelfAttention(11, 2, SelfAttentionOptions(**SIZES, self_read="argmax")).eval()
+    [answer] = classify(model, TEXTS[:1], form="pictures")
+    files = {path.name: path for path in answer.draw(tmp_path, json=True)}
+    layers = [f"the-film-was-good-layer-{number}-mean-of-heads" for number in (1, 2)]
+    assert {name.partition(".")[0] for name in files} == {"the-film-was-good", *layers}
+    heads = []
+    for head in (1, 2):
+        [answer] = classify(model, TEXTS[:1], form="pictures", layer=1, head=head)
+        *_, numbers = answer.draw(tmp_path, json=True)
+        heads.append(torch.tensor(json.loads(numbers.read_text())["values"]))
+        assert torch.equal(heads[-1], torch.nn.functional.one_hot(heads[-1].argmax(-1), 4).float())
+    mean = json.loads(files[f"{layers[0]}.json"].read_text())["values"]
+    assert mean == torch.stack(heads).mean(0).tolist()
+    assert not classify(model, TEXTS[:1], form="json")[0].taken
+
+
 @every(
     ("options", "message"),
     [

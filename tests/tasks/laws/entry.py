@@ -15,6 +15,7 @@ __all__ = [
     "HELD_OUT",
     "LEARNED_FROM",
     "REINFORCED",
+    "SELF_REINFORCED",
     "Entry",
     "accuracy_of_words",
     "label_each_word",
@@ -24,8 +25,11 @@ __all__ = [
 ]
 
 HELD_OUT, LEARNED_FROM = 13, 120
-REINFORCED = {"read": "reinforce", "baseline": "moving-average", "soft_share": 0.5, "entropy_bonus": 0.01}
+AVERAGED = {"baseline": "moving-average", "soft_share": 0.5, "entropy_bonus": 0.01}
+REINFORCED = {"read": "reinforce", **AVERAGED}
 """Options with which a model learns where to look from rewards less a moving average."""
+SELF_REINFORCED = {"self_read": "sample", **AVERAGED}
+"""Options with which self-attention learns so."""
 
 
 def longer(values: Tensor | Padded, count: int = 5) -> Any:

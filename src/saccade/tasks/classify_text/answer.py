@@ -105,6 +105,7 @@ class TextAnswer(Ranked):
         levels: attention to words in their sentence and to their sentence, `(2, words)`, of a model with sentences.
         experts: mixtures of experts, with the words that each expert took.
         picture: the picture, if one is drawn.
+        taken: a matrix of each layer of hard self-attention, drawn beside the picture.
     """
 
     text: Text
@@ -114,6 +115,7 @@ class TextAnswer(Ranked):
     levels: Tensor | None = None
     experts: Sequence[Taken] = ()
     picture: Picture | None = None
+    taken: Sequence[Picture] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the text, its most probable classes, all probabilities, and attention."""
@@ -127,16 +129,17 @@ class TextAnswer(Ranked):
         return content
 
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
-        """Draw the picture, and the experts of each word."""
+        """Draw the picture, the words that words took, and the experts of each word."""
         if self.ranking is None or self.picture is None:
             return
-        values, about, names, scale, layer = self.picture
-        path, tokens, title = folder / file_name(self.text.text), self.text.tokens, f"{self.ranking.title}: {about}"
-        if layer:
-            path, axes = path.with_name(f"{path.name}-{file_name(layer)}"), ("attended to →", "attends ↓")
-            yield from look.alignment(values, tokens, tokens, path, title=title, axes=axes, json=json)
-        else:
-            yield from look.highlights(values, tokens, path, title=title, names=names, scale=scale, json=json)
+        path, tokens = folder / file_name(self.text.text), self.text.tokens
+        for values, about, names, scale, layer in (self.picture, *self.taken):
+            title = f"{self.ranking.title}: {about}"
+            if layer:
+                matrix, axes = path.with_name(f"{path.name}-{file_name(layer)}"), ("attended to →", "attends ↓")
+                yield from look.alignment(values, tokens, tokens, matrix, title=title, axes=axes, json=json)
+            else:
+                yield from look.highlights(values, tokens, path, title=title, names=names, scale=scale, json=json)
         yield from draw_taken(self.experts, tokens, path, self.ranking.title, json=json)
 
 
@@ -201,11 +204,15 @@ def answers(
             return TextAnswer(text, None, count)
         reading = next(readings)
         ranking, experts, picture = Ranking(labels, reading.probabilities), list[Taken](), None
+        matrices = list[Picture]()
         if form == "pictures":
             picture = _picture(model, text, ranking, reading, request)
+            if request.by != "jacobian" and request.layer is None and getattr(model, "hard", False):
+                layers = _layers(model, text)
+                matrices = [_matrix(layers, number) for number in range(1, 1 + len(layers))]
         if form != "lines" and request.by != "jacobian" and request.layer is None:
             experts = taken(model, lambda: model(_source(model, text)))
-        return TextAnswer(text, ranking, count, reading.weights, reading.levels, experts, picture)
+        return TextAnswer(text, ranking, count, reading.weights, reading.levels, experts, picture, matrices)
 
     return list(map(answer, texts))
 
@@ -224,9 +231,7 @@ def jacobian(model: Any, text: Text) -> Tensor:
 def _picture(model: Any, text: Text, ranking: Ranking, reading: Reading, request: LookRequest) -> Picture:
     """Return a layer, the Jacobian, attention, or shares of the logit."""
     if request.layer is not None:
-        heads = _layers(model, text)[request.layer - 1][0].cpu()
-        values = heads.mean(0) if request.head is None else heads[request.head - 1]
-        return Picture(values, f"{request.part}, a row for each word", layer=request.part)
+        return _matrix(_layers(model, text), request.layer, request.head)
     weights, shares = reading.weights, None
     if weights is None:
         shares = model.shares(_source(model, text).values[0], ranking.best)
@@ -241,6 +246,13 @@ def _picture(model: Any, text: Text, ranking: Ranking, reading: Reading, request
         return Picture(weights, "attention of the learned query")
     names = [f"query {number}" for number in range(1, 1 + len(weights))]
     return Picture(weights, f"attention of {len(weights)} learned queries", names)
+
+
+def _matrix(layers: Sequence[Tensor], layer: int, head: int | None = None) -> Picture:
+    """Return a layer, counted from 1. Hard weights are 1 at the word that a word took."""
+    heads, part = layers[layer - 1][0].cpu(), LookRequest(layer=layer, head=head).part
+    values = heads.mean(0) if head is None else heads[head - 1]
+    return Picture(values, f"{part}, a row for each word", layer=part)
 
 
 def _source(model: Any, *texts: Text) -> Padded:

@@ -42,9 +42,10 @@ class TextRanks(Ranks):
 
     look, endless, learned = LookRequest, 1_000, tfidf.TEXTS
 
-    def loss(self, model: nn.Module, batch: Batch) -> Loss:
+    def loss(self, model: Any, batch: Batch) -> Loss:
         """Return the cross-entropy of the labels, counted in words."""
-        return Loss(super().loss(model, batch).total, int(batch.source.lengths.sum()))
+        total = model.cost(*batch, self.codec.options.label_smoothing)
+        return Loss(total, int(batch.source.lengths.sum()))
 
     def predict(self, model: nn.Module, samples: Sequence[Text], request: Any) -> list[int]:
         """Return the number of the most probable class of each text."""

@@ -3,7 +3,7 @@
 from saccade.tasks.classify_text import codec, task
 from saccade.tasks.classify_text.data import reviews
 from saccade.tasks.labels.metrics import accuracy
-from tasks.laws.entry import HELD_OUT, LEARNED_FROM, Entry, repeated
+from tasks.laws.entry import HELD_OUT, LEARNED_FROM, SELF_REINFORCED, Entry, repeated
 
 ENTRY = Entry(
     options={"batch_tokens": 80, "label_smoothing": 0.1, "embedding_dim": 6},
@@ -31,5 +31,6 @@ ENTRY = Entry(
     looked_model="self-attention",
     omitted=(("weights",), ("levels",)),
     joined={"weights": repeated},
+    averaging={"self-attention": SELF_REINFORCED},
     incompatible=({"min_count": 4}, "the words of RUN"),
 )

@@ -3,7 +3,7 @@
 from saccade.tasks.translate import codec, task
 from saccade.tasks.translate.data import dates
 from saccade.tasks.translate.metrics import exact_match
-from tasks.laws.entry import HELD_OUT, LEARNED_FROM, REINFORCED, Entry, repeated
+from tasks.laws.entry import HELD_OUT, LEARNED_FROM, REINFORCED, SELF_REINFORCED, Entry, repeated
 
 RECURRENT = {"hidden_dim": 10, "embedding_dim": 6, "dropout": 0.2}
 ENTRY = Entry(
@@ -26,5 +26,8 @@ ENTRY = Entry(
     omitted=(("weights",),),
     joined={"weights": repeated},
     incompatible=({"tokenizer": "bpe", "vocabulary_size": 300}, "the source tokenizer of RUN"),
-    averaging={model: {**REINFORCED, "charge": "whole"} for model in ("rnnsearch", "luong")},
+    averaging={
+        **{model: {**REINFORCED, "charge": "whole"} for model in ("rnnsearch", "luong")},
+        "transformer": SELF_REINFORCED,
+    },
 )
