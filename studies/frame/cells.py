@@ -79,6 +79,30 @@ def reading(module: nn.Module, reweigh: Reweigh) -> Iterator[None]:
 
 
 @contextmanager
+def writing(memory: nn.Module, steps: range, length: int) -> Iterator[None]:
+    """Take back what an `ExternalMemory` writes at other steps than these, in a block.
+
+    Args:
+        memory: the module.
+        steps: numbers of steps, from 0.
+        length: steps of each sequence.
+    """
+    count = 0
+
+    def hook(module: Any, args: tuple[Any, ...], output: Any) -> Any:
+        nonlocal count
+        step, count = count % length, count + 1
+        before = args[1].memory
+        return output if step in steps else output._replace(memory=before, read=output.read_weights @ before)
+
+    handle = memory.register_forward_hook(hook)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+@contextmanager
 def empty_cells(attention: Any, count: int) -> Iterator[None]:
     """Give memories of an `Attention` so many cells in a block; new ones are zeros.
 

@@ -21,7 +21,7 @@ from saccade.tasks.translate.codec import encode, pad
 from saccade.tasks.translate.data.corpus import Pair
 from saccade.train.randomness import seeded
 from saccade.train.results import undisturbed
-from studies.frame.cells import Reweigh, beside, empty_cells, even, following, heaviest, reading, share_read
+from studies.frame.cells import Reweigh, beside, empty_cells, even, following, heaviest, reading, share_read, writing
 from studies.frame.seeds import pack
 
 LONGEST, CELLS = 10, 24  # vectors of training, and cells in the test
@@ -35,6 +35,13 @@ WAYS: Mapping[str, Reweigh] = {
 }
 PIXELS = (0, 1, 2, 4, 7)  # 7 are a tile
 GATES = ("as it is", "hide shut", "hide open", "show shut", "hide shut once", "erase shut once")
+_ALL = 2 * LONGEST + 1  # steps: vectors, a mark, and the answer
+WRITTEN = {
+    "at all steps": range(_ALL),
+    "up to the mark": range(LONGEST + 1),
+    "after the mark": range(LONGEST + 1, _ALL),
+    "never": range(0),
+}
 _ROOM, _SENTENCES, _THIRD = 128, 500, 1 / 3
 
 
@@ -87,20 +94,23 @@ def memorized(task: Job, model: Any, seed: int) -> dict[str, Any]:
         with room:
             lengths = {str(count): _memorized(model, _copied(task, count)) for count in longer}
         if not hasattr(model, "memory"):
-            gates = {"gates": _gated(model, episodes)} if task.settings.model == "lstm" else {}
-            return {"lengths": lengths, **gates}
+            return {"lengths": lengths, "gates": _gated(model, episodes)}
         with seeded(seed, "untrained"):
             untrained = task.build().eval()
         before, after = (_shares(net.memory, partial(net, padded(episodes).source)) for net in (untrained, model))
-        reads, sizes = dict[str, Any](), dict[str, Any]()
+        reads, written, sizes = dict[str, Any](), dict[str, Any](), dict[str, Any]()
         for way, reweigh in WAYS.items():
             with reading(model.memory, reweigh):
                 reads[way] = _memorized(model, episodes)
+        for way, steps in WRITTEN.items():
+            with writing(model.memory, steps, _ALL):
+                written[way] = _memorized(model, episodes)
         for count in SIZES:
             with _cells(model, count):
                 sizes[str(count)] = _memorized(model, episodes)
     shares = {"before": pack(before, "shares"), "after": pack(after, "shares")}
-    return {"lengths": lengths, "reads": reads, "sizes": sizes, "shares": shares, "cells": CELLS}
+    columns = {"lengths": lengths, "reads": reads, "written": written, "sizes": sizes}
+    return {**columns, "shares": shares, "cells": CELLS}
 
 
 def _gated(model: Any, episodes: Sequence[Episode]) -> dict[str, str]:

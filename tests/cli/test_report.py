@@ -6,7 +6,15 @@ from saccade.cli import main, report
 from studies.frame.study import Made, names
 from tiers import every
 
-BY_ITSELF = ("complexity", "regression", "alignment", "bottleneck", "isolation", "fast-weights")  # which take no data
+BY_ITSELF = (  # which take no data
+    "complexity",
+    "regression",
+    "alignment",
+    "bottleneck",
+    "isolation",
+    "fast-weights",
+    "memory-or-attention",
+)
 
 
 def test_alone_it_lists_the_reports(capsys):
