@@ -30,8 +30,8 @@ _COPY = {"longest": LONGEST, "cells": CELLS, "least_cells": LONGEST + 1, "most_c
 _EYE = {"patch": 7, "glimpses": 4}
 _STEPS = {  # steps of training, without validations on the way
     "copy": dict.fromkeys(("max_steps", "schedule_steps", "validation_steps"), 1200),
-    "dates": {"max_steps": 600, "validation_steps": 600},
-    "digits": dict.fromkeys(("max_steps", "schedule_steps", "validation_steps"), 800),
+    "dates": {"max_steps": 300, "validation_steps": 300},
+    "digits": dict.fromkeys(("max_steps", "schedule_steps", "validation_steps"), 600),
 }
 
 
