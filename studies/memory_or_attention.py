@@ -16,23 +16,41 @@ from studies.frame.claims import Claim, Estimate, bars, conclude, nothing, rule,
 from studies.frame.eyes import Canvas, open_canvas
 from studies.frame.options import Direct, Seeded, Trained
 from studies.frame.page import costs, picture
-from studies.frame.reread import CELLS, GATES, KEPT, LONGEST, PIXELS, SIZES, WAYS, WRITTEN, memorized, seen, translated
+from studies.frame.reread import (
+    CELLS,
+    GATES,
+    KEPT,
+    LONGEST,
+    PIXELS,
+    SIZES,
+    WAYS,
+    WRITTEN,
+    memorized,
+    repeated,
+    seen,
+    translated,
+)
 from studies.frame.scores import by_model
 from studies.frame.seeds import Cell, contrast, spread, unpack
 from studies.frame.study import Study, Work
 from studies.frame.training import QUICK_MINUTES, Part, Trainings, Variant, scheduled
 
-NTM, LSTM = "ntm", "lstm"
+NTM, LSTM, REPEATS = "ntm", "lstm", "ntm, repeat-copy"
 TRANSLATOR, TILES, BLIND = "rnnsearch", "tiles", "tiles, no thumbnail"
 LEARNED = 0.5  # share of right answers below which a model has not learned its problem
 NEAR = 0.02  # loss of right answers that counts as none
 _COPY = {"longest": LONGEST, "cells": CELLS, "least_cells": LONGEST + 1, "most_cells": CELLS, "patience": None}
-_EYE = {"patch": 7, "glimpses": 4}
-_STEPS = {  # steps of training, without validations on the way
-    "copy": dict.fromkeys(("max_steps", "schedule_steps", "validation_steps"), 1200),
-    "dates": {"max_steps": 300, "validation_steps": 300},
-    "digits": dict.fromkeys(("max_steps", "schedule_steps", "validation_steps"), 600),
+TIMES = 4  # vectors and repetitions of a repeat-copy
+_EYE = {
+    "patch": 7,
+    "glimpses": 4,
+    "hidden_dim": 128,
+    "glimpse_dim": 64,
+    "key_dim": 32,
+    "learning_rate": 5e-3,
+    "warmup_steps": 40,
 }
+_STEPS = {"copy": 1200, "repeat-copy": 1200, "dates": 300, "digits": 400}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,11 +62,15 @@ def _variants(options: Seeded) -> list[Variant]:
     """The models of one set of data."""
     if options.data == "copy":
         variants = [Variant(NTM, "ntm", _COPY), Variant(LSTM, "lstm", {"longest": LONGEST})]
+    elif options.data == "repeat-copy":
+        sizes = {**_COPY, "longest": TIMES, "cells": 3 * TIMES, "least_cells": TIMES + 1, "most_cells": 3 * TIMES}
+        variants = [Variant(REPEATS, "ntm", sizes)]
     elif options.data == "dates":
         variants = [Variant(TRANSLATOR, "rnnsearch")]
     else:
         variants = [Variant(TILES, "tiles", _EYE), Variant(BLIND, "tiles", {**_EYE, "thumbnail": 0})]
-    planned = dict(_STEPS[options.data])
+    names = ("max_steps", "validation_steps", *(("schedule_steps",) if options.data != "dates" else ()))
+    planned = dict.fromkeys(names, _STEPS[options.data])  # without validations on the way
     if options.max_steps or options.max_minutes:
         planned = scheduled(options) if "schedule_steps" in planned else {}
     return [replace(variant, values={**variant.values, **planned}) for variant in variants]
@@ -65,6 +87,12 @@ def _measure(options: Options) -> Work:
         task=MEMORIZE,
         open_data=lambda _: open_corpus("copy", LONGEST),
     )
+    repeats = Trainings(
+        _variants,
+        lambda *_: [Part({"measured": "repetitions"}, repeated)],
+        task=MEMORIZE,
+        open_data=lambda _: open_corpus("repeat-copy", TIMES),
+    )
     dates = Trainings(_variants, lambda *_: [Part({"measured": "attention"}, translated)])
     digits = Trainings(
         _variants,
@@ -74,12 +102,13 @@ def _measure(options: Options) -> Work:
     )
     works = [
         copy(Seeded(data="copy", **shared)),
+        repeats(Seeded(data="repeat-copy", **shared)),
         dates(Trained(data="dates", **shared)),
         digits(Canvas(data="digits", **shared)),
     ]
     steps = sorted((step for work in works for step in work.steps), key=lambda step: step.rows[0]["seed"])
     data = ", ".join(str(work.decided["data"]) for work in works)
-    return Work(steps, {"data": data}, about={"data": "copy, dates, digits"})
+    return Work(steps, {"data": data}, about={"data": "copy, repeat-copy, dates, digits"})
 
 
 class Findings:
@@ -88,7 +117,7 @@ class Findings:
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.content, self.rows = content, by_model(content["rows"])
         self.seeds = len(self.rows[NTM])
-        self.claims = [Claim(text, number, f"{number.short()} points") for text, number in self._numbers().items()]
+        self.claims = [Claim(text, number, f"{number.short()} points") for text, number in self.numbers().items()]
         right = {"ntm": self.right(NTM), "rnnsearch": self.right(TRANSLATOR), "tiles": self.right(TILES, "moved", "0")}
         few = [
             f"{name} {cell.value:.1%}" for name, cells in right.items() if (cell := contrast([cells])).value < LEARNED
@@ -98,7 +127,7 @@ class Findings:
 
     def right(self, name: str, part: str = "reads", way: str = "all", weight: float = 1.0) -> Cell:
         """The right answers of a model, a row a seed."""
-        answers = [row[part][way] for row in self.rows[name]]
+        answers = [row[part][way] if way else row[part] for row in self.rows[name]]
         values = [unpack(answer["right"], "bits", answer["examples"]) for answer in answers]
         sample = {"lengths": f"copy {way}", "moved": "digits"}.get(part, name)
         return Cell(name, values, weight, "copy 10" if sample in (NTM, "copy 10") else sample)
@@ -112,10 +141,13 @@ class Findings:
         values = [unpack(row["shares"][when], "shares") for row in self.rows[name]]
         return Cell(name, values, weight, name)
 
+    def _again(self, part: str, weight: float = 1.0) -> Cell:
+        return Cell(REPEATS, [unpack(row[part], "shares") for row in self.rows[REPEATS]], weight, REPEATS)
+
     def _gate(self, way: str, weight: float = 1.0) -> Cell:
         return Cell(LSTM, [unpack(row["gates"][way], "shares") for row in self.rows[LSTM]], weight, "copy 10")
 
-    def _numbers(self) -> dict[str, Estimate]:
+    def numbers(self) -> dict[str, Estimate]:
         size, margin = str(SIZES[-1]), f"at most {100 * NEAR:g} in 100 fewer"
         cell, position = (self.lost(name, "reads", "next") for name in (NTM, TRANSLATOR))
         more = {name: contrast(self.lost(name, "sizes", size)) for name in (NTM, TRANSLATOR)}
@@ -154,6 +186,9 @@ class Findings:
             ),
             "7. erasing the most shut third once costs more than hiding it once": contrast(
                 [self._gate("erase shut once"), hidden]
+            ),
+            "8. a repetition reads the cell that the one before it read for a vector, not for the next": contrast(
+                [self._again("same"), self._again("other", -1.0)]
             ),
         }
 
@@ -196,6 +231,8 @@ class Findings:
             for name, row in zip(copied, self._table("lengths", lengths, copied), strict=True)
         ]
         sizes = [[row[0], self._spread(row[0], "reads", "all"), *row[1:]] for row in self._sizes(both)]
+        again = [f"{contrast([self._again(part)]).value:.3f}" for part in ("same", "other")]
+        copies = [row["copies"] for row in self.rows[REPEATS]]
         gates = [[way, contrast([self._gate(way)]).times(100).text()] for way in GATES]
         return {
             "claims": [["claim", "difference, points", "verdict"], *_without_points(tabled(self.claims))],
@@ -212,6 +249,15 @@ class Findings:
                 *self._table("moved", [str(n) for n in PIXELS], (TILES, BLIND)),
             ],
             "gates": [["change", "bits wrong"], *gates],
+            "again": [
+                ["model", "right", "bits wrong", "correlation, the same vector", "correlation, the next vector"],
+                [
+                    REPEATS,
+                    self._spread(REPEATS, "copies", ""),
+                    spread([answer["bit_error"] for answer in copies]),
+                    *again,
+                ],
+            ],
             "costs": costs(self.content, list(self.rows)),
         }
 
@@ -242,7 +288,7 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
     return {"picture": picture(drawn, title)}
 
 
-_MODELS = 5  # trainings of one seed
+_MODELS = 6  # trainings of one seed
 
 STUDY = Study(
     sentence="memory or attention: bandwidth, size, writing, neighbours, what is hidden (Solberg 2018, section 4)",
@@ -304,6 +350,14 @@ tile that it chose. Keys of tiles have a thumbnail of 3 × 3 and the location, o
 Bits wrong in percent, at 10 vectors. Of 256 units, the third is taken whose output gates are the most shut (or open) at
 that step. Hidden units have a gate of 0, shown ones a gate of 1, and erased ones lose their cell. Once is the step of
 the mark, after the last vector.
+
+## A copy as a subroutine
+
+{again}
+
+Four vectors are repeated four times. The weights of reading at a vector are correlated over cells with those at the
+same vector of the next repetition, and with those at the vector after it. Weights of 1 on one cell have a correlation
+of 1. It counts as reading again, not as a subroutine in the weights of the network.
 
 ## How it was measured
 

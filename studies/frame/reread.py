@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from saccade.models.memorizer import Memorizer
 from saccade.tasks.image.dataset import Dataset
@@ -45,7 +46,7 @@ WRITTEN = {
 _ROOM, _SENTENCES, _THIRD = 128, 500, 1 / 3
 
 
-def _copied(task: Job, group: int) -> list[Episode]:
+def _copied(task: Job, group: int | str) -> list[Episode]:
     items = [task.data.example("test", index) for index in range(task.data.size("test") or 0)]
     return [task.codec.language.episode(item) for item in items if item.group == f"{group}"]
 
@@ -111,6 +112,29 @@ def memorized(task: Job, model: Any, seed: int) -> dict[str, Any]:
     shares = {"before": pack(before, "shares"), "after": pack(after, "shares")}
     columns = {"lengths": lengths, "reads": reads, "written": written, "sizes": sizes}
     return {**columns, "shares": shares, "cells": CELLS}
+
+
+def repeated(task: Job, model: Any, seed: int) -> dict[str, Any]:
+    """Return the columns of a model that repeats vectors: do repetitions read equal cells?
+
+    "same" is the correlation of read weights at one vector in a repetition and the next one, by sequence, and "other"
+    that of a vector and the vector after it.
+    """
+    most, weights = task.settings.longest, list[Tensor]()
+
+    def recorded(read: Tensor) -> Tensor:
+        weights.append(read[:, 0])
+        return read
+
+    with undisturbed(model, seed, "test"):
+        episodes = _copied(task, f"{most} x {most}")
+        with reading(model.memory, recorded):
+            answers = _memorized(model, episodes)
+    answered = torch.stack(weights, 1)[:, most + 1 : -1].unflatten(1, (most, most))
+    centred = F.normalize(answered - answered.mean(-1, keepdim=True), dim=-1)
+    before, after = centred[:, :-1], centred[:, 1:]
+    same, other = ((before * part).sum(-1).mean((1, 2)).tolist() for part in (after, after.roll(-1, 2)))
+    return {"copies": answers, "same": pack(same, "shares"), "other": pack(other, "shares")}
 
 
 def _gated(model: Any, episodes: Sequence[Episode]) -> dict[str, str]:
