@@ -11,6 +11,7 @@ import numpy as np
 from studies import bottleneck as copied
 from studies import fast_weights as mixing
 from studies import isolation as isolated
+from studies import memory_or_attention as either
 from studies.complexity import LAYERS
 from studies.fast_weights import SOLVED
 from studies.frame.seeds import pack
@@ -289,3 +290,38 @@ def alignment(rng, effect):
     tokens = [str(place) for place in range(words)]
     row = {"weights": weights.tolist(), "source": tokens, "target": tokens, "pieces": False, "by": "attention"}
     return {"rows": [row]}
+
+
+def memory_or_attention(rng, effect):
+    """A thumbnail that leaves as many digits right as a location alone, and an effect more."""
+    rows = []
+    for seed in SEEDS:
+
+        def answers(share):
+            right = rng.random(EXAMPLES) < share + rng.normal(0, 0.01)
+            return {"right": pack(right.tolist(), "bits"), "examples": EXAMPLES}
+
+        def shares(mean):
+            return pack((mean + rng.normal(0, 0.01) + rng.normal(0, 0.02, EXAMPLES)).clip(0, 1).tolist(), "shares")
+
+        def model(name, seed=seed, **columns):
+            rows.append({"model": name, "seed": seed, "cells": 20, **columns})
+
+        for name, sure, one, near, evenly, start in (
+            (either.NTM, 1.0, 1.0, 0.0, 0.0, 0.4),
+            (either.TRANSLATOR, 1.0, 0.3, 0.7, 0.7, 0.9),
+        ):
+            reads = {way: answers(sure) for way in either.WAYS}
+            reads |= {"1": answers(one), "next": answers(near), "even": answers(evenly)}
+            sizes = {"1000": reads["all"]}
+            both = {"before": shares(start), "after": shares(0.1)}
+            written = {"up to the mark": reads["all"], "never": answers(0.0)}
+            model(name, reads=reads, sizes=sizes, shares=both, written=written)
+        gates = {"as it is": 0.1, "hide shut": 0.15, "hide open": 0.4, "show shut": 0.4}
+        gates |= {"hide shut once": 0.12, "erase shut once": 0.4}
+        model(either.REPEATS, same=shares(0.9), other=shares(0.1))
+        model(either.LSTM, gates={way: shares(share) for way, share in gates.items()})
+        for name, share in ((either.TILES, 0.55 + effect), (either.BLIND, 0.55)):
+            looked = answers(share)
+            model(name, moved={"0": looked, "1": looked})
+    return {"rows": rows}

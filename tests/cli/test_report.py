@@ -6,7 +6,7 @@ from saccade.cli import main, report
 from studies.frame.study import Made, names
 from tiers import every
 
-BY_ITSELF = (
+BY_ITSELF = (  # which take no data
     "complexity",
     "regression",
     "alignment",
@@ -14,7 +14,8 @@ BY_ITSELF = (
     "isolation",
     "fast-weights",
     "regions",
-)  # which take no data
+    "memory-or-attention",
+)
 
 
 def test_alone_it_lists_the_reports(capsys):

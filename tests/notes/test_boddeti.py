@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from notes.equation import agree, agree_with_parameters, assert_rounded, drawn, evenly, inputs_of
-from saccade import AuxRequest, attend, look, masks, nn, normalizers, reads, scores
+from saccade import AuxRequest, attend, look, masks, nn, normalizers, reads, remember, scores
 from saccade.models.cnn_attention import CNNAttention, Options
 
 INPUTS, FEATURES, COMPARED = 7, 5, 4
@@ -171,3 +171,20 @@ def test_reach_of_recurrent_convolutional_and_attention_layers():
     assert seen_by(lambda x: gru(x)[0], -1) == 9
     assert [seen_by(lambda x, layers=layers: convolved(x, layers), 4) for layers in (1, 2, 4)] == [3, 5, 9]
     assert seen_by(attention, 4) == 9
+
+
+def test_for_all_grains_eat():
+    """A grain is found by its content and written over, until the likeliest cell holds none."""
+    grain, ground = torch.eye(2, dtype=torch.float64)[:, None]
+    places = [1, 4, 7, 8]
+    cells = torch.stack([grain if place in places else ground for place in range(11)], 1)
+    memory = remember(cells, cells, score=scores.Dot(), positions=torch.arange(11))
+    eaten = list[int]()
+    for _ in range(11):
+        found, aux = memory.read(grain[None], read=reads.Argmax(), aux=AuxRequest(index=True))
+        if not bool((found @ grain.T > 0.5).all()):
+            break
+        eaten.append(int(aux.index))
+        memory = memory.write(aux.index[0], ground[None], ground[None])
+    assert sorted(eaten) == places
+    assert torch.equal(memory.value, ground.expand(1, 11, 2))

@@ -33,6 +33,7 @@ EFFECTS = {
     "complexity": 0.2,
     "implicit": 0.1,
     "alignment": 0.2,
+    "memory_or_attention": 0.3,
 }
 """The true effect, in the units of each study's numbers."""
 
