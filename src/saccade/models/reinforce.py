@@ -194,7 +194,7 @@ class Reinforce(nn.Module):
         learned, error = self.charged(following, samples, left)
         hidden = ((learned if error is None else learned + error) * inside).sum() / number
         mean = losses.sum() / number if mean is None else mean
-        return mean + (hidden - hidden.detach())
+        return mean + (hidden - hidden.detach())  # the value is the mean alone, the gradient that of both terms
 
     def _charges(self, losses: Tensor, inside: Tensor) -> tuple[Tensor, Tensor]:
         """Cost of each sample, and its number of terms, both `(rows, length)`."""
