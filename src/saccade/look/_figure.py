@@ -253,7 +253,7 @@ def full_scale(peak: float, even: float, bound: float = 1.0) -> float:
 
 
 def scale_ends(matrix: Tensor, even: float, *, signed: bool) -> Pair:
-    """Ends of a colour scale: 0 and `full_scale`, or if signs count, equal ends around 0."""
+    """Ends of a colour scale: from 0, or if numbers are signed, around 0."""
     top = full_scale(float(matrix.abs().max()), 0.0 if signed else even)
     return (-top if signed else 0.0), top
 

@@ -203,7 +203,7 @@ class Decoder(nn.Module):
         super().__init__()
         size, dim = embedding.weight.shape
         self.embedding = embedding
-        # Symbols of the paper's appendix A.2.2; each has the matrices of the two gates r and z and of the new state.
+        # Symbols are those of appendix A.2.2. Each layer has the matrices of both gates, r and z, and of the new state.
         self.input_proj = nn.Linear(dim, 3 * hidden_dim)  # W_r, W_z, W
         self.hidden_proj = nn.Linear(hidden_dim, 3 * hidden_dim)  # U_r, U_z, U
         self.context_proj = nn.Linear(context_dim, 3 * hidden_dim)  # C_r, C_z, C

@@ -165,7 +165,7 @@ def signed_jacobian(
 
 
 def check_moves(jacobian: Tensor) -> None:
-    """Reject a Jacobian of zeros, whose picture would be empty.
+    """Reject a Jacobian of zeros: its picture would be empty.
 
     >>> check_moves(torch.ones(2, 3))
     """
@@ -175,7 +175,7 @@ def check_moves(jacobian: Tensor) -> None:
 
 
 class Moved(NamedTuple):
-    """Numbers of a picture of gradients: a row for each output, a column for each input."""
+    """Numbers of a picture of gradients, `(outputs, inputs)`."""
 
     values: Tensor
     title: str
