@@ -501,6 +501,7 @@ class Eval(TypedDict, total=False):
 
 class Look(TypedDict, total=False):
     by: Literal["attention", "jacobian", "gradient", "grad-cam"] | None
+    signed: bool
     layer: int | None
     head: int | None
     label: str | None

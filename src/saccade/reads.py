@@ -107,7 +107,7 @@ class Hard(Read):
         if not self.differentiable:
             return picked
         soft = weights @ value
-        return picked.detach() + (soft - soft.detach())
+        return picked.detach() + (soft - soft.detach())  # the value is the drawn one, the gradient that of the mean
 
 
 @registered

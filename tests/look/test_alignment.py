@@ -57,6 +57,18 @@ def test_rows_are_targets_and_columns_sources(tmp_path, figures):
     assert "expert →\ntoken ↓" in places and bar.get_ylabel() == "share"
 
 
+def test_signed_numbers_have_colours_around_white(tmp_path, figures, words):
+    matrix = torch.tensor([[0.5, -0.25], [0.0, -2.0]])
+    _, svg, numbers = alignment(matrix, ["le", "chat"], ["the", "cat"], tmp_path / "a", signed=True, json=True)
+    assert words(svg) == ("Attention: from -2 to 0.5", "the attends to le (0.50); cat attends to chat (-2.00)")
+    [cells], bar = figures[0].axes[0].collections, figures[0].axes[1]
+    assert cells.get_clim() == (-2, 2) == bar.get_ylim() and json.loads(numbers.read_text())["darkest"] == 2
+    against, nothing, favour = cells.cmap([0.25, 0.5, 0.75])[:, [0, 2]]  # red and blue
+    assert against[0] > against[1] and favour[1] > favour[0] and nothing.tolist() == pytest.approx([1, 1], abs=0.02)
+    with pytest.raises(errors.ArgumentError, match="weights: expected finite numbers of at least 0"):
+        alignment(matrix, ["le", "chat"], ["the", "cat"], tmp_path / "b")
+
+
 def test_a_label_of_several_tokens_stands_over_their_middle(tmp_path, figures):
     alignment(weights(1, 3), list("जून"), ["6"], tmp_path / "a")
     places = {text.get_text(): text.get_position()[0] / 0.27 for text in figures[0].texts}

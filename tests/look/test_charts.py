@@ -50,6 +50,15 @@ def test_a_flat_line_is_drawn_on_logarithmic_axes_within_bounds(tmp_path):
     assert all(path.exists() for path in curves([flat], tmp_path / "a", log="xy", **about))
 
 
+@pytest.mark.parametrize(("count", "marks"), [(60, 1), (61, 0)])
+def test_a_line_of_many_points_has_no_markers(count, marks, tmp_path, figures):
+    points = [float(number) for number in range(count)]
+    curves([Curve("a", points, points)], tmp_path / "a", labels=("x", "y"), title="t")
+    [axes] = figures[0].axes
+    drawn = [part for part in axes.collections if len(part.get_offsets()) == count]
+    assert len(drawn) == marks and (axes.lines[0].get_marker() == "o") == bool(marks)
+
+
 def test_names_of_lines_stand_at_the_right(tmp_path, figures):
     line = Curve("ntm, location alone", [1, 2], [0.5, 0.5], [0.0, 0.0], [False, False])
     about = {"ticks": [(1, "1")], "labels": ("n", "share"), "title": "t", "bounds": (0.0, 1.0)}

@@ -197,6 +197,14 @@ def test_a_question_stands_below_with_its_answers(tmp_path, figures, words):
     assert told["answers"][1] == {"answer": "blue", "probability": 0.25}
 
 
+def test_words_against_an_answer_are_orange(tmp_path, figures):
+    about = {"captions": [], "question": WORDS, "words": torch.tensor([0.5, -1.0, 0.0]), "answers": ANSWERS}
+    overlays(torch.rand(1, 4, 4), torch.zeros(0, 1, 1), tmp_path / "a", **about)
+    boxes = [text.get_bbox_patch() for text in figures[0].axes[1].texts if text.get_text() in WORDS]
+    favour, against, nothing = (box.get_facecolor() for box in boxes)
+    assert favour[2] > favour[0] and against[0] > against[2] and nothing[:3] == pytest.approx((1, 1, 1), abs=0.02)
+
+
 def test_a_question_from_right_to_left_runs_so(tmp_path, figures):
     question, scores = ["מה", "הצבע"], torch.tensor([0.2, 0.8])
     about = {"captions": [], "question": question, "words": scores, "answers": ANSWERS}

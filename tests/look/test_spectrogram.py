@@ -32,6 +32,13 @@ def test_a_part_of_a_recording_is_drawn_at_its_time(tmp_path, figures, words):
     assert below.get_xlim() == (3, 4.9) and json.loads(paths[2].read_text())["start_seconds"] == 3
 
 
+def test_signed_numbers_have_colours_around_white(tmp_path, figures, words):
+    weights = torch.tensor([[0.1, -0.4], [0.3, 0.0]])
+    paths = spectrogram(weights, FRAMES, ["one", "⏎"], (1.0, 0.5), tmp_path / "a", signed=True)
+    assert words(paths[1])[1] == "one at 0.75 s (-0.40); ⏎ at 0.25 s (0.30)"
+    assert figures[0].axes[0].images[0].get_clim() == pytest.approx((-0.4, 0.4))
+
+
 def test_of_many_tokens_every_nth_is_named(tmp_path, figures):
     spectrogram(torch.ones(120, 5) / 5, FRAMES, ["字"] * 120, (1.0, 0.2), tmp_path / "many")
     below = figures[0].axes[0]

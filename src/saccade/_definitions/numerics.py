@@ -122,7 +122,8 @@ def carried(value: Tensor, moving: Tensor) -> Tensor:
 
     A `torch.autograd.Function` has none in forward mode, and wrong ones if a compiler traces transforms.
     """
-    return value.detach() + (moving - moving.detach()).nan_to_num()  # ∞ − ∞ is not 0
+    # The bracket is 0 and has the derivatives of `moving`; ∞ − ∞ is not 0, therefore `nan_to_num`.
+    return value.detach() + (moving - moving.detach()).nan_to_num()
 
 
 def differentiated(*tensors: Tensor) -> bool:

@@ -23,6 +23,7 @@ WIDE, HIGH = 6.26, 2.86  # inches of axes
 _NARROW, _ROW = 4.82, 0.36  # inches of axes beside names, and of a name's line
 _LOW, _GAP = 1.3, 0.15  # inches: the part below a regression's curve, and between both
 _MOST_ROWS = 100
+_MARKED = 60  # points of a line with a marker each
 _CUT = 0.8  # of a height: how far a bar goes below it at the most, on a logarithmic axis
 
 
@@ -78,7 +79,7 @@ def curves(
     """Draw lines with error bars.
 
     Args:
-        lines: one or more, each of a point or more.
+        lines: one or more, each of a point or more. A line of more than 60 points has no markers.
         ticks: positions on the x axis and the labels below them, of one line or several. Default: its numbers.
         labels: names of the x and the y axis.
         note: a line below the title.
@@ -155,13 +156,17 @@ def _line_story(line: Curve, ticks: Sequence[tuple[float, str]]) -> str:
 
 def _draw_line(axes: "Axes", line: Curve, colour: str, marker: str) -> None:
     """Points with their bars, joined; the trend behind them."""
-    axes.plot(line.x, line.y, color=colour, marker=marker, markersize=5.5, linewidth=1.6, label=line.name)
+    marked = len(line.x) <= _MARKED
+    shape = {"marker": marker, "markersize": 5.5} if marked else {}
+    axes.plot(line.x, line.y, color=colour, linewidth=1.6, label=line.name, **shape)
     above = below = list(line.errors) or [0.0] * len(line.x)
     if axes.get_yscale() == "log":  # on which 0 is infinitely far below
         below = [min(error, _CUT * y) for error, y in zip(above, line.y, strict=True)]
-    axes.errorbar(line.x, line.y, yerr=[below, above], fmt="none", ecolor=colour, elinewidth=0.9, capsize=2.5)
-    faces = ["white" if hollow else colour for hollow in line.hollow or [False] * len(line.x)]
-    axes.scatter(line.x, line.y, s=28, marker=marker, facecolors=faces, edgecolors=colour, zorder=3)
+    if marked or line.errors:
+        axes.errorbar(line.x, line.y, yerr=[below, above], fmt="none", ecolor=colour, elinewidth=0.9, capsize=2.5)
+    if marked:
+        faces = ["white" if hollow else colour for hollow in line.hollow or [False] * len(line.x)]
+        axes.scatter(line.x, line.y, s=28, marker=marker, facecolors=faces, edgecolors=colour, zorder=3)
     if line.trend is not None:
         axes.plot([line.x[0], line.x[-1]], line.trend, color=colour, linewidth=1, linestyle=":", zorder=1)
 

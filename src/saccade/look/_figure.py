@@ -252,6 +252,12 @@ def full_scale(peak: float, even: float, bound: float = 1.0) -> float:
     return max(scale, min(bound, _EVEN * even))
 
 
+def scale_ends(matrix: Tensor, even: float, *, signed: bool) -> Pair:
+    """Ends of a colour scale: from 0, or if numbers are signed, around 0."""
+    top = full_scale(float(matrix.abs().max()), 0.0 if signed else even)
+    return (-top if signed else 0.0), top
+
+
 def rounded(values: Any, *, significant: bool = False) -> Any:
     """Numbers with six decimals, or six significant digits of small ones."""
     if isinstance(values, Tensor):

@@ -74,7 +74,7 @@ def overlays(
         boxes: for each map a part of the image that is framed instead, as shares of it, or None.
         smooth: bring maps to the image's size smoothly.
         question: words of a question about the image.
-        words: a number for each word of it, finite, at least 0, or None.
+        words: a number for each word of it, finite, or None. Numbers below 0 are orange.
         answers: the likeliest, each with its probability.
         scale: name of the colour bar.
         even: an even share of a map; 0 for numbers that are not shares.
@@ -102,7 +102,7 @@ def overlays(
     values = torch.zeros(0, 1, 1)
     if maps.numel() or captions or not answers:
         values = checked("maps", maps, (len(captions), "rows", "columns"), least=0)
-    scores = None if words is None else checked("words", words, (len(question),), least=0).tolist()
+    scores = None if words is None else checked("words", words, (len(question),)).tolist()
     names, asking = ([shortened(plain(text), 28) for text in texts] for texts in (captions, question))
     cells, frames = _frames(marks, boxes, values)
     drawn = values
@@ -114,7 +114,8 @@ def overlays(
         height = _draw_panels(page, pixels, drawn, names, frames, darkest, scale)
         if asking:
             spoken, least = scores or [0.0] * len(asking), math.inf if scores is None else LEAST
-            dark = Scale(0.0, max(spoken) or 1.0)
+            top = max(map(abs, spoken)) or 1.0
+            dark = Scale(-top if min(spoken) < 0 else 0.0, top)
             height = 0.15 + draw_words(page, height, page.measured(asking, SIZE), spoken, dark, least)
         if answers:
             _draw_answers(page, height, answers)

@@ -1,12 +1,13 @@
 """Pictures of attention to sound: tokens, their times, and the spectrum."""
 
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 
 import numpy as np
 from torch import Tensor
 
-from saccade.look._figure import FAINT, Page, checked, draw_picture, full_scale, numbers, ramp
+from saccade.look._figure import BOTH, COLOURS, FAINT, Page, checked, draw_picture, numbers, ramp, scale_ends
 from saccade.look._labels import visible
 
 _WIDTH, _SPECTRUM, _ROW, _TALLEST, _GAP = 8.0, 1.5, 0.24, 12.0, 0.08  # inches: picture, spectrum, a token, all, between
@@ -22,17 +23,19 @@ def spectrogram(
     title: str | None = None,
     scale: str = "weight",
     start: float = 0.0,
+    signed: bool = False,
     json: bool = False,
 ) -> list[Path]:
     """Draw the spectrum of a recording, and below it a row of weights for each token.
 
     Args:
-        weights: `(tokens, steps)`, finite, at least 0.
+        weights: `(tokens, steps)`, finite, at least 0 unless they are signed.
         frames: the features of the recording, `(length, dim)`; low frequencies first.
         tokens: the tokens.
         times: seconds of the recording and of a step of the weights; the last step may go beyond the end.
         scale: name of the colour bar.
         start: second of the first frame, if a part of a recording is drawn.
+        signed: whether weights may be negative, as in `saccade.look.alignment`.
         path, title, json: as of every picture (see `saccade.look`).
 
     Raises:
@@ -50,12 +53,13 @@ def spectrogram(
         >>> [path.name for path in paths]
         ['said.png', 'said.svg']
     """
-    matrix = checked("weights", weights, (len(tokens), "steps"), least=0)
+    matrix = checked("weights", weights, (len(tokens), "steps"), least=-inf if signed else 0)
     features = checked("frames", frames, ("length", "dim"))
     names, (seconds, step) = list(map(visible, tokens)), times
-    darkest = full_scale(float(matrix.max()), 1 / matrix.shape[1])
+    ends = scale_ends(matrix, 1 / matrix.shape[1], signed=signed)
 
     def draw(page: Page) -> None:
+        colours = ramp(BOTH if signed else COLOURS)
         count, height = len(names), min(_TALLEST, _ROW * len(names))
         below = page.axes(0, _SPECTRUM + _GAP, _WIDTH, height)
         above = page.axes(0, 0, _WIDTH, _SPECTRUM, sharex=below)
@@ -66,17 +70,16 @@ def spectrogram(
         above.imshow(features.T.numpy(), origin="lower", cmap="magma", vmin=low, vmax=high, extent=spectrum)
         above.set(yticks=[], ylabel="frequency →")
         above.tick_params(bottom=False, labelbottom=False)
-        below.imshow(matrix.numpy(), cmap=ramp(), vmin=0, vmax=darkest, extent=rows)
+        below.imshow(matrix.numpy(), cmap=colours, vmin=ends[0], vmax=ends[1], extent=rows)
         room = max(1, round(count * _ROW / _TALLEST))  # of more tokens than have a row each, every n-th is named
         below.set_yticks([row + 0.5 for row in range(0, count, room)], names[::room])
         below.tick_params(axis="y", left=False, labelsize=10 if count * _ROW <= _TALLEST else 7)
         below.set(xlabel="seconds", ylabel="← written", xlim=(start, end))
         below.hlines(range(1, count), start, end, color=FAINT, linewidth=0.2)
-        page.colour_bar(scale, ramp(), (0.0, darkest), (_WIDTH + 0.15, _SPECTRUM + _GAP), min(height, 2.0))
+        page.colour_bar(scale, colours, ends, (_WIDTH + 0.15, _SPECTRUM + _GAP), min(height, 2.0))
 
-    best, where = matrix.max(-1)
-    rows = zip(names, where.tolist(), best.tolist(), strict=True)
-    story = (f"{name} at {start + (frame + 0.5) * step:.2f} s ({weight:.2f})" for name, frame, weight in rows)
+    rows = zip(names, matrix, matrix.abs().argmax(-1).tolist(), strict=True)
+    story = (f"{name} at {start + (frame + 0.5) * step:.2f} s ({float(row[frame]):.2f})" for name, row, frame in rows)
     about = {"start_seconds": start, "seconds": seconds, "step_seconds": step}
-    behind = numbers(tokens, [], matrix, **about, darkest=darkest) if json else None
+    behind = numbers(tokens, [], matrix, **about, darkest=ends[1]) if json else None
     return draw_picture(path, draw, title, "Attention to sound", story, behind)

@@ -257,6 +257,7 @@ class Answerer(nn.Module, ABC):
         costs = answer_costs.detach()[:, None].expand(-1, len(samples.log_prob))
         surrogate, error = learner.charged(costs, samples, torch.ones_like(costs))
         reward_terms = surrogate.sum(1).mean() + (0 if error is None else error.sum(1).mean())
+        # The value is the mean cost alone, the gradient that of both terms.
         return answer_costs.mean() + (reward_terms - reward_terms.detach())
 
     def look(self, visual: Visual, question: Padded) -> Looked:

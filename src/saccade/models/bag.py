@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from saccade._definitions.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.models import classifier
-from saccade.models.classifier import Classifier, Words
+from saccade.models.classifier import Classifier, Words, contrast
 from saccade.models.padded import Padded
 
 __all__ = ["Bag", "Options"]
@@ -109,18 +109,13 @@ class Bag(Classifier):
 
         An n-gram's contribution is divided evenly among its words.
         """
-
-        def contrast(logits: Tensor) -> Tensor:
-            chosen = logits[:, label]
-            return chosen - (logits.sum(-1) - chosen) / (logits.shape[-1] - 1)
-
         gain: Tensor | float = 1.0
         if self.prior is not None:
             logits = self._sum(Padded(tokens[None], torch.tensor([len(tokens)], device=tokens.device)))
             gain = (self.prior.bounded(logits) / logits).nan_to_num(1.0)  # of the bound, by class
 
         def differences(vectors: Tensor) -> Tensor:
-            return contrast((self.output(vectors) - self.output(torch.zeros_like(vectors))) * gain)
+            return contrast((self.output(vectors) - self.output(torch.zeros_like(vectors))) * gain, label)
 
         shares = differences(self.words.embedding(tokens))
         count = len(tokens)
@@ -130,7 +125,7 @@ class Bag(Classifier):
             for offset in range(n):
                 shares[offset : offset + len(added)] += added
         shares = shares / self._scale(torch.tensor(count)).to(shares)
-        return shares if self.prior is None else shares + contrast(self.prior.contributions(tokens))
+        return shares if self.prior is None else shares + contrast(self.prior.contributions(tokens), label)
 
     def _rows(self, tokens: Tensor) -> Iterator[tuple[int, Tensor]]:
         """Yield each n from 2 on with hashes of the n-grams `(batch, length - n + 1)`."""

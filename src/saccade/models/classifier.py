@@ -18,7 +18,7 @@ from saccade.models.recurrent import LockedDropout
 from saccade.models.word_prior import Coefficients, WordPrior
 from saccade.nn import AttentionPool
 
-__all__ = ["Classifier", "Options", "Pool", "Pooled", "Words", "at_least_float32"]
+__all__ = ["Classifier", "Options", "Pool", "Pooled", "Words", "at_least_float32", "contrast"]
 
 _DIM = 100  # of word vectors by default
 _UNKNOWN = 3  # id of the unknown word
@@ -214,6 +214,11 @@ class Classifier(nn.Module, ABC):
         """Return bounded logits of the model plus those of the regression, if any."""
         return logits if self.prior is None else self.prior.bounded(logits) + self.prior(source)
 
+    @property
+    def is_start(self) -> bool:
+        """Whether the model is its fitted start alone: its network adds 0 to every logit."""
+        return self.prior is not None and not any(bool(part.any()) for part in self.output.parameters())
+
     def pooled(self, records: Sequence[tuple[str, AuxOutput]], source: Padded) -> Tensor | None:
         """Return the weights of the pooling `(batch, queries, length)`, or None.
 
@@ -248,13 +253,24 @@ class Classifier(nn.Module, ABC):
     def shares(self, tokens: Tensor, label: int) -> Tensor | None:
         """Return the share of each word in a logit less the mean of the other logits.
 
-        It is `(length,)` for models whose logits are sums over words, and None for other models.
+        It is `(length,)` for models whose logits are sums over words, as those of a fitted start are, and None for
+        other models.
 
         Args:
             tokens: word ids `(length,)`.
             label: number of the class.
         """
-        return None
+        return contrast(self.prior.contributions(tokens), label) if self.prior is not None and self.is_start else None
+
+
+def contrast(logits: Tensor, label: int) -> Tensor:
+    """Return a logit less the mean of the others, of logits `(..., classes)`.
+
+    >>> contrast(torch.tensor([[3.0, 1.0, 2.0]]), 0)
+    tensor([1.5000])
+    """
+    chosen = logits[..., label]
+    return chosen - (logits.sum(-1) - chosen) / (logits.shape[-1] - 1)
 
 
 def at_least_float32(logits: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ __all__ = ["advanced", "make_core", "nothing_seen"]
 
 def make_core(options: Any) -> nn.LSTMCell | nn.RNNCell:
     """Return the recurrent layer: an LSTM, or rectified units."""
-    hidden = options.hidden_dim
+    hidden = options.hidden_dim  # h_t = Rect(Linear(h_{t-1}) + Linear(g_t)), Mnih et al. 2014, section 4
     return nn.LSTMCell(hidden, hidden) if options.core == "lstm" else nn.RNNCell(hidden, hidden, nonlinearity="relu")
 
 

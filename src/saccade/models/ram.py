@@ -257,11 +257,11 @@ class Ram(nn.Module):
         hidden = options.hidden_dim
         self.options, self.longest = options, longest
         retina = Retina(options.patch, options.scales)
-        self.glimpse = Glimpse(retina, channels, options.glimpse_dim, hidden, options.combine)
-        self.core = make_core(options)
-        self.policy = self.make_policy(options)
-        self.reinforce = Reinforce(options, hidden) if self.draws(options) else None
-        self.output = nn.Linear(hidden, classes)
+        self.glimpse = Glimpse(retina, channels, options.glimpse_dim, hidden, options.combine)  # f_g, section 3.1
+        self.core = make_core(options)  # f_h
+        self.policy = self.make_policy(options)  # f_l
+        self.reinforce = Reinforce(options, hidden) if self.draws(options) else None  # Eq. 2 and 3
+        self.output = nn.Linear(hidden, classes)  # f_a
 
     def make_policy(self, options: Any) -> Policy:
         """Return the policy."""
@@ -313,11 +313,11 @@ class Ram(nn.Module):
         for step in range(self.steps):
             if step or self._CHOOSES_FIRST:
                 inputs.append(self._chooses_by(state))
-                choices.append(self.policy(inputs[-1], progress, drawn[step]))
+                choices.append(self.policy(inputs[-1], progress, drawn[step]))  # l_t by h_{t-1}, section 3.1
             centre = images.new_zeros(count, 2)
             locations.append(choices[-1].location if choices else self._first(centre, drawn[step]))
-            glimpse = self.glimpse(images, locations[-1].view(*shape, 2)).flatten(0, 1)
-            state = self._next(glimpse, state)
+            glimpse = self.glimpse(images, locations[-1].view(*shape, 2)).flatten(0, 1)  # g_t, section 3.1
+            state = self._next(glimpse, state)  # h_t
             hiddens.append(state[0])
         log_prob, entropy = (
             torch.stack([choice[number] for choice in choices], -1) if choices else images.new_zeros(count, 0)
@@ -348,13 +348,15 @@ class Ram(nn.Module):
         if self.reinforce is None or not path.log_prob.requires_grad:  # one glimpse chooses nothing
             return cost
         kind = self.options.reward
+        # R of section 3.1: the reward comes at the end, so R_t is R for all choices before it.
         charged, left = (self._by_choice(part, path) for part in rewards(logits.detach(), labels, kind))
         bonus = [path.entropy.flatten(0, 1)] if self.options.entropy_bonus else []
         samples = Samples(bool(bonus), [path.hidden.flatten(0, 1)], [path.log_prob.flatten(0, 1)], bonus)
-        learned, error = self.reinforce.charged(-charged, samples, left)
+        learned, error = self.reinforce.charged(-charged, samples, left)  # −log π (R_t − b_t), Eq. 3
         matters = (left > 0).to(learned.dtype)
+        # Eq. 3 has a sum over choices and a mean over the M rollouts; `error` trains the baseline.
         hidden = (learned * matters).sum(1).mean() + (0 if error is None else (error * matters).sum(1).mean())
-        return cost + (hidden - hidden.detach())
+        return cost + (hidden - hidden.detach())  # the value is the cost alone, the gradient that of both terms
 
     def _earlier(self, path: Path, labels: Tensor, label_smoothing: float) -> float | Tensor:
         """Weighted loss of predictions before the last glimpse of each symbol."""

@@ -154,7 +154,7 @@ class Encoder(nn.Module):
         # depends on padding, without the cost of packing.
         order = reversed_positions(lengths, embedded.shape[1])
         ahead, back = self.forwards(embedded), self.backwards(at_positions(embedded, order))
-        return torch.cat([ahead, at_positions(back, order)], -1)
+        return torch.cat([ahead, at_positions(back, order)], -1)  # h_j
 
 
 class Decoder(nn.Module):
@@ -203,11 +203,12 @@ class Decoder(nn.Module):
         super().__init__()
         size, dim = embedding.weight.shape
         self.embedding = embedding
-        self.input_proj = nn.Linear(dim, 3 * hidden_dim)
-        self.hidden_proj = nn.Linear(hidden_dim, 3 * hidden_dim)
-        self.context_proj = nn.Linear(context_dim, 3 * hidden_dim)
+        # Symbols are those of appendix A.2.2. Each layer has the matrices of both gates, r and z, and of the new state.
+        self.input_proj = nn.Linear(dim, 3 * hidden_dim)  # W_r, W_z, W
+        self.hidden_proj = nn.Linear(hidden_dim, 3 * hidden_dim)  # U_r, U_z, U
+        self.context_proj = nn.Linear(context_dim, 3 * hidden_dim)  # C_r, C_z, C
         self.intermediate_proj = nn.Linear(hidden_dim, 3 * hidden_dim) if query == "after" else None
-        self.readout = nn.Linear(hidden_dim + context_dim + dim, dim)
+        self.readout = nn.Linear(hidden_dim + context_dim + dim, dim)  # U_o, C_o and V_o of the deep output t_i
         self.bias = nn.Parameter(torch.zeros(size))
         self.dropout = LockedDropout(dropout)
         self._words = ProjectedWords()
@@ -276,9 +277,9 @@ class _Cells(NamedTuple):
 def _advance(word: Tensor, hidden: Tensor, read: Read, cells: _Cells) -> tuple[Tensor, Tensor]:
     """Return the next state and the context, given the projected token."""
     if cells.second is None:
-        context = read(hidden)
-        return cells.first(word + cells.context(context), hidden), context
-    hidden = cells.first(word, hidden)
+        context = read(hidden)  # c_i by s_{i-1}, Eq. 5 and 6
+        return cells.first(word + cells.context(context), hidden), context  # s_i = f(s_{i-1}, y_{i-1}, c_i)
+    hidden = cells.first(word, hidden)  # s'_i
     context = read(hidden)
     return cells.second(cells.context(context), hidden), context
 

@@ -203,7 +203,7 @@ class Reinforce(nn.Module):
         learned, error = self.charged(following, samples, left)
         hidden = ((learned if error is None else learned + error) * inside).sum() / number
         mean = losses.sum() / number if mean is None else mean
-        return mean + (hidden - hidden.detach())
+        return mean + (hidden - hidden.detach())  # the value is the mean alone, the gradient that of both terms
 
     def cost_of_rows(self, mean: Tensor, losses: Tensor, counts: Tensor, samples: Samples, inside: Tensor) -> Tensor:
         r"""Return the mean cost of rows, each due to all samples of its row.

@@ -78,10 +78,10 @@ class RNNSearch(hard.Reader[Padded, State]):
     .. math::
         h_j &= [\overrightarrow{h}_j; \overleftarrow{h}_j] \qquad
         s_0 = \tanh\big(W_s \tfrac{1}{n} \textstyle\sum_j h_j\big) \\
-        c_i &= \sum_j \operatorname{softmax}_j\big(v^\top \tanh(W s'_i + U h_j)\big)\, h_j
+        c_i &= \sum_j \operatorname{softmax}_j\big(v_a^\top \tanh(W_a s'_i + U_a h_j)\big)\, h_j
 
     `saccade.models.recurrent.Decoder` computes the state \(s'_i\), and the output from \(c_i\). With `query="before"`
-    the query is the paper's \(s_{i-1}\). The keys \(U h_j\) are
+    the query is the paper's \(s_{i-1}\). The keys \(U_a h_j\) are
     computed once per sentence.
 
     Args:
@@ -109,7 +109,9 @@ class RNNSearch(hard.Reader[Padded, State]):
         hidden, dim = options.hidden_dim, options.embedding_dim
         self.source_embedding, target = embeddings(source_size, target_size, dim, joint=joint)
         self.encoder = Encoder(dim, hidden)
-        self.bridge = nn.Linear(hidden, hidden)
+        self.bridge = nn.Linear(hidden, hidden)  # W_s of s_0, appendix A.2.2
+        # The alignment model a of section 3.1 and appendix A.1.2: query_projection is W_a, key_projection is U_a, and
+        # the vector of the score is v_a.
         self.attention = Attention(
             hidden, hidden, hidden_dim=hidden, score="additive", **hard.attention_options(options)
         )
@@ -124,9 +126,10 @@ class RNNSearch(hard.Reader[Padded, State]):
 
     def encode(self, source: Padded) -> State:
         embedded = self.dropout(self.source_embedding(source.values))
-        annotations = self.dropout(self.encoder(embedded, source.lengths))
+        annotations = self.dropout(self.encoder(embedded, source.lengths))  # h_j of section 3.2
         mean = (annotations * source.within[..., None]).sum(1) / source.lengths[:, None]
-        memory = self.attention.remember(annotations, mask=masks.Lengths(source.lengths))
+        memory = self.attention.remember(annotations, mask=masks.Lengths(source.lengths))  # U_a h_j, appendix A.1.2
+        # s_0 = tanh(W_s ·) of appendix A.2.2, where the paper has the first state of the backward direction.
         return State(torch.tanh(self.bridge(mean))[:, None], memory)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
@@ -139,9 +142,10 @@ class RNNSearch(hard.Reader[Padded, State]):
         return features
 
     def _reader(self, state: State, samples: Samples | None = None) -> recurrent.Read:
-        """Return the function that reads contexts c `(rows, hidden_dim)`, Eq. 5 and 6."""
+        """Return the function that reads contexts c `(rows, hidden_dim)`."""
 
         def read(query: Tensor) -> Tensor:
+            # e_ij = v_a · tanh(W_a s + U_a h_j), appendix A.1.2; α_ij, Eq. 6; c_i = Σ_j α_ij h_j, Eq. 5
             return hard.attended(self.attention, query[:, None], state.memory, samples)[:, 0]
 
         return read

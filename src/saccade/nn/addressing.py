@@ -37,7 +37,7 @@ def content(key: Tensor, beta: Tensor, memory: Tensor) -> Tensor:
     >>> content(torch.tensor([[1.0, 0.0]]), torch.tensor([[9.0]]), torch.eye(2)).argmax().item()
     0
     """
-    weights = attend(key, memory, memory, score=Cosine(beta), aux=_WEIGHTS)[1].weights
+    weights = attend(key, memory, memory, score=Cosine(beta), aux=_WEIGHTS)[1].weights  # Eq. 5, K of Eq. 6
     return cast("Tensor", weights).to(memory.dtype)  # for half types they are float32
 
 
@@ -89,7 +89,7 @@ def write(memory: Tensor, weights: Tensor, erase: Tensor, add: Tensor) -> Tensor
     """
     kept = 1 - weights[..., None] * erase[..., None, :]
     left = kept[..., 0, :, :] if kept.shape[-3] == 1 else kept.prod(-3)
-    return memory * left + weights.mT @ add
+    return memory * left + weights.mT @ add  # erased by Eq. 3, then added by Eq. 4
 
 
 def usage(used: Tensor, written: Tensor, read: Tensor, free: Tensor) -> Tensor:

@@ -225,21 +225,23 @@ class ExternalMemory(nn.Module):
 
     def _read(self, parameters: Tensor, memory: Tensor, reading: Tensor, writing: Tensor) -> tuple[Tensor, ...]:
         reading = self._moved(parameters.unflatten(-1, (self.num_reads, -1)), memory, reading)
-        return memory, reading @ memory, reading, writing
+        return memory, reading @ memory, reading, writing  # Eq. 2
 
     def _by_shift(self, parameters: Tensor, memory: Tensor, reading: Tensor, writing: Tensor) -> tuple[Tensor, ...]:
+        # Numbers are those of Graves et al. 2014. Eq. 1 holds since softmax, mean, shift and `sharpen` keep sums of 1.
         reads, writes, erase, add = self._of_heads(parameters)
         writing = self._moved(writes, memory, writing)
-        memory = addressing.write(memory, writing, erase, add)
+        memory = addressing.write(memory, writing, erase, add)  # Eq. 3 and 4
         reading = self._moved(reads, memory, reading)
-        return memory, reading @ memory, reading, writing
+        return memory, reading @ memory, reading, writing  # r_t = Σ_i w_t(i) M_t(i), Eq. 2
 
     def _moved(self, parameters: Tensor, memory: Tensor, weights: Tensor) -> Tensor:
-        """The next weights of heads, equations 5 to 9."""
+        """The next weights of heads: k, β, g, s and γ of section 3.3."""
         key, beta, gate, gamma, shifts = parameters.split((self.cell_dim, 1, 1, 1, 2 * self.max_shift + 1), -1)
-        similar = addressing.content(key, F.softplus(beta), memory)
-        gated = torch.lerp(weights, similar, gate.sigmoid())
-        return addressing.sharpen(addressing.shift(gated, shifts.softmax(-1)), 1 + F.softplus(gamma))
+        similar = addressing.content(key, F.softplus(beta), memory)  # w^c, Eq. 5 and 6
+        gated = torch.lerp(weights, similar, gate.sigmoid())  # w^g, Eq. 7
+        moved = addressing.shift(gated, shifts.softmax(-1))  # Eq. 8
+        return addressing.sharpen(moved, 1 + F.softplus(gamma))  # Eq. 9
 
     def _by_links(
         self, parameters: Tensor, memory: Tensor, reading: Tensor, writing: Tensor, *history: Tensor

@@ -228,5 +228,6 @@ class Glimpse(nn.Module):
         Args:
             images, location, index: as for `Retina`.
         """
+        # h_g and h_l of Mnih et al. 2014, section 4, each through its second linear map
         what, where = self.what(self.retina(images, location, index).flatten(-4)), self.where(location)
         return F.relu(what * where if self.combine == "multiply" else what + where)

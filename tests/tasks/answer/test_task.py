@@ -154,6 +154,8 @@ def test_look_is_a_picture_with_its_numbers(run, folder, tmp_path):
     content = drawn(trained, line, tmp_path / "pictures", by="jacobian")
     [words] = content["values"]
     assert content["rows"] == ["words"] and len(words) == 4 and max(words) == 1.0 and min(words) > 0
+    content = drawn(trained, line, tmp_path / "pictures", by="jacobian", signed=True)
+    assert max(map(abs, content["values"][0])) == 1.0 and content["values"][0] != words
     [described] = trained.align(line)
     assert described["weights"].keys() == {"hop 1", "hop 2"} and described["question"] == "which is it?"
 

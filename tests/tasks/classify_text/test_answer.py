@@ -14,6 +14,7 @@ from saccade.models.hierarchical import Options as HierarchicalOptions
 from saccade.models.rnn_attention import Options, RNNAttention
 from saccade.models.self_attention import Options as SelfAttentionOptions
 from saccade.models.self_attention import SelfAttention
+from saccade.models.word_prior import Coefficients
 from saccade.tasks.classify_text import answer as module
 from saccade.tasks.classify_text.answer import LookRequest, answers, jacobian, read_texts
 from saccade.tasks.labels import Ensemble
@@ -118,6 +119,40 @@ def test_without_attention_or_shares_the_jacobian_is_drawn(tmp_path, monkeypatch
     norms = jacobian(model, TEXTS[0])
     torch.testing.assert_close(answer.picture.values[0], norms / norms.sum(), check_dtype=False)
     assert list(answer.draw(tmp_path))
+
+
+def test_a_word_speaks_for_its_class_or_against_it():
+    with torch.inference_mode(mode=False):
+        model = Bag(11, 2, BagOptions(embedding_dim=6)).eval()
+    for label in (0, 1):
+        signed, logits = jacobian(model, TEXTS[0], label), model(pad(TEXTS[:1]))[0]
+        torch.testing.assert_close(signed.sum(), (logits - model.output.bias)[label], check_dtype=False)
+        assert torch.equal(signed.abs() > 0, jacobian(model, TEXTS[0]) > 0)
+    [answer] = classify(model, TEXTS[:1], form="pictures", by="jacobian", signed=True)
+    torch.testing.assert_close(answer.picture.values[0], jacobian(model, TEXTS[0], answer.ranking.best))
+    assert answer.picture.scale == "derivative"
+
+
+@pytest.mark.parametrize("attends", [True, False])
+def test_a_fitted_start_is_named_and_has_the_words_of_its_regression(attends):
+    with torch.inference_mode(mode=False):
+        model = RNNAttention(11, 2, Options(hidden_dim=8, embedding_dim=6))
+        weight = torch.stack([torch.linspace(-1, 1, 11), torch.zeros(11)], -1)
+        model.start_from(Coefficients(torch.ones(11), weight, torch.zeros(2), torch.ones(())))
+        model.eval()
+    if not attends:
+        model.pooled = lambda records, source: None
+    assert model.is_start
+    with pytest.raises(ArgumentError, match=r"got a Jacobian of zeros, for example a run that is its fitted start"):
+        classify(model, TEXTS[:1], form="pictures", by="jacobian")
+    [answer] = classify(model, TEXTS[:1], form="pictures")
+    if attends:
+        assert answer.picture.about.endswith("which moves no class: the run is its fitted start")
+    else:
+        logits = model(pad(TEXTS[:1]))[0]
+        torch.testing.assert_close(answer.picture.values.sum(), logits.max() - logits.min())
+    model.output.weight.data.fill_(1.0)
+    assert not model.is_start
 
 
 def test_a_layer_of_self_attention_is_drawn(tmp_path):

@@ -78,6 +78,8 @@ class VisualAnswer(Ranked):
         by, weights, shape, captions, words = self.evidence
         attends, shown, rows = by == "attention", self.query.shown, list(range(len(weights)))
         title = self.ranking.title + ("" if attends else ": how much each part and word moves it, the most as 1")
+        if words is not None and bool((words < 0).any()):
+            title += ", orange against it"
         if len(weights) > MOST_PANELS:  # of a long question that is read word by word; the last read is their mean
             rows = [*range(MOST_PANELS - 1), len(weights) - 1]
             title += f", the first {MOST_PANELS - 1} and the last of {len(weights)} reads"
@@ -123,12 +125,13 @@ def gradient(model: Any, source: Visual, question: Padded, score: Score) -> Evid
     return Evidence("gradient", _scaled(shares(pixels, shape)).cpu(), shape, ["gradient"], words)
 
 
-def jacobian(model: Any, source: Visual, ids: Sequence[int]) -> Evidence:
+def jacobian(model: Any, source: Visual, ids: Sequence[int], answer: int | None = None) -> Evidence:
     r"""Return how much each word moves all outputs, the most as 1.
 
     .. math:: J_s = \lVert \partial y / \partial E x_s \rVert_F
 
-    with the logits y of all answers, or the first state of a writer. The image is encoded once.
+    with the logits y of all answers, or the first state of a writer. The image is encoded once. With an answer the
+    words have signs, for its logit (`saccade.tasks.looking.jacobian`).
     """
     answerer = getattr(model, "answerer", model)
     [embedding] = word_vectors(model)
@@ -141,7 +144,10 @@ def jacobian(model: Any, source: Visual, ids: Sequence[int]) -> Evidence:
         logits: Tensor = answerer(image._replace(about=torch.zeros_like(copies.lengths)), copies)
         return logits[:, None]
 
-    return _of_words("jacobian", _scaled(looking.jacobian(embedding, question, outputs)[0].float()))
+    signed = None if answer is None else words.new_tensor([answer])
+    values = looking.jacobian(embedding, question, outputs, signed=signed)
+    looking.check_moves(values)
+    return _of_words("jacobian", _scaled(values[0].float()))
 
 
 def pointing(
@@ -183,4 +189,4 @@ def _of_words(by: str, words: Tensor | None) -> Evidence:
 
 
 def _scaled(values: Tensor) -> Tensor:
-    return divide(values, values.amax()).detach()
+    return divide(values, values.abs().amax()).detach()

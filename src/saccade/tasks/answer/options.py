@@ -6,6 +6,7 @@ from typing import Literal, get_args
 from saccade._definitions.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.tasks.image.options import VisualOptions
+from saccade.tasks.looking import check_signed
 
 __all__ = ["LookRequest", "Options"]
 
@@ -70,12 +71,19 @@ class LookRequest:
     """Attention, gradient of the answer, or jacobian of all answers by each word.
     Default: attention, or gradient for a model without it."""
 
+    signed: bool = False
+    """With --by jacobian: derivatives of the best answer's logit, with their signs,
+    by a factor on each word. Default: norms of the Jacobian of all logits."""
+
     def __post_init__(self) -> None:
         if self.by not in (None, *get_args(By)):
             raise ArgumentError(f"--by: expected attention, gradient or jacobian, got {self.by}")
+        check_signed(self.signed, self.by)
 
-    def check(self, *, attends: bool, reads: bool) -> None:
-        """Reject attention of a model without it, and words for a model that reads none."""
+    def check(self, *, attends: bool, reads: bool, writes: bool = False) -> None:
+        """Reject attention of a model without it, words for one that reads none, and signs for one that writes."""
+        if self.signed and writes:
+            raise ArgumentError("--signed: expected a run that chooses an answer, got one that writes. Leave it out.")
         if self.by == "jacobian" and not reads:
             raise ArgumentError("--by: expected gradient of a model that does not read the question, got jacobian")
         if self.by == "attention" and not attends:

@@ -77,7 +77,8 @@ class AnswersQuestions(Predictor):
     def check(self, model: nn.Module, request: Any) -> None:
         """Reject more answers than there are, and pictures that the model does not have."""
         if isinstance(request, LookRequest):
-            request.check(attends=getattr(model, "attends", False), reads=bool(word_vectors(model)))
+            writes = isinstance(self.codec.output, WrittenAnswers)
+            request.check(attends=getattr(model, "attends", False), reads=bool(word_vectors(model)), writes=writes)
         else:
             self.codec.output.check(completed(Request, request))
 
@@ -111,7 +112,7 @@ class AnswersQuestions(Predictor):
         ranking = output.ranking(model, source, question, count=count, logits=logits)
         evidence = None if looked is None else attention(model, looked, query.tokens)
         if form == "pictures" and look.by == "jacobian":
-            evidence = jacobian(model, source, query.ids)
+            evidence = jacobian(model, source, query.ids, ranking.best if look.signed else None)
         elif form == "pictures" and evidence is None:
             score = partial(output.log_probs, model, [ranking.labels[ranking.best]])
             evidence = gradient(model, source, question, score)

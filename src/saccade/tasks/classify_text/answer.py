@@ -217,35 +217,40 @@ def answers(
     return list(map(answer, texts))
 
 
-def jacobian(model: Any, text: Text) -> Tensor:
+def jacobian(model: Any, text: Text, label: int | None = None) -> Tensor:
     r"""Return the Jacobian norm of each word, `(words,)`, float64 on the CPU.
 
     .. math:: J_s = \lVert \partial y / \partial E x_s \rVert_F
 
-    It has the logits y of all classes. Vectors of runs of words (`--ngrams`) stay as they are.
+    It has the logits y of all classes. With a label it has signs, and is that of `saccade.tasks.looking.jacobian` for
+    the logit of this class. Vectors of runs of words (`--ngrams`) stay as they are.
     """
     source = _source(model, text)
-    return looking.jacobian(model.words.embedding, source, lambda copies: model(copies)[:, None])[0]
+    signed = None if label is None else torch.tensor([label], device=source.values.device)
+    return looking.jacobian(model.words.embedding, source, lambda copies: model(copies)[:, None], signed=signed)[0]
 
 
 def _picture(model: Any, text: Text, ranking: Ranking, reading: Reading, request: LookRequest) -> Picture:
     """Return a layer, the Jacobian, attention, or shares of the logit."""
     if request.layer is not None:
         return _matrix(_layers(model, text), request.layer, request.head)
-    weights, shares = reading.weights, None
+    weights, shares, start = reading.weights, None, getattr(model, "is_start", False)
+    remark = ", which moves no class: the run is its fitted start" if start else ""
     if weights is None:
         shares = model.shares(_source(model, text).values[0], ranking.best)
     if shares is not None and request.by != "jacobian":
         about = f"no attention: each word's share of the logit of {ranking.labels[ranking.best]} over the others"
         return Picture(shares[None].cpu(), about, scale="logit")
     if weights is None or request.by == "jacobian":
-        return Picture(look.shares(jacobian(model, text)[None]), looking.JACOBIAN, scale="share")
+        label = ranking.best if request.signed else None
+        moved = looking.Moved.by(jacobian(model, text, label)[None], signed=request.signed)
+        return Picture(moved.values, moved.title, scale=moved.scale)
     if reading.levels is not None:
-        return Picture(reading.levels, "attention", ("words in their sentence", "sentences"))
+        return Picture(reading.levels, f"attention{remark}", ("words in their sentence", "sentences"))
     if len(weights) == 1:
-        return Picture(weights, "attention of the learned query")
+        return Picture(weights, f"attention of the learned query{remark}")
     names = [f"query {number}" for number in range(1, 1 + len(weights))]
-    return Picture(weights, f"attention of {len(weights)} learned queries", names)
+    return Picture(weights, f"attention of {len(weights)} learned queries{remark}", names)
 
 
 def _matrix(layers: Sequence[Tensor], layer: int, head: int | None = None) -> Picture:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade import look
-from saccade.look import Band, shares
+from saccade.look import Band
 from saccade.look._figure import rounded
 from saccade.look._files import file_name
 from saccade.models.memorizer import Memorizer
@@ -18,7 +18,7 @@ from saccade.models.padded import Padded
 from saccade.tasks import looking
 from saccade.tasks.answered import Answered
 from saccade.tasks.batches import in_batches
-from saccade.tasks.looking import JACOBIAN, MOVED, By
+from saccade.tasks.looking import MOVED, Moved
 from saccade.tasks.memorize.data import Language
 from saccade.tasks.memorize.episode import Episode, pad
 from saccade.train.task import Form
@@ -54,7 +54,7 @@ class MemoryAnswer(Answered):
         memory: attention and state by name, `(cells, steps)`.
         panels: bands of the picture, () if none is drawn.
         title: of the picture, behind the question.
-        jacobian: sensitivity of the logits at answering steps to each input, `(asked, steps)`, if it is drawn.
+        moved: how the logits at answering steps move with each input, `(asked, steps)`, if it is drawn.
     """
 
     asked: Asked | None
@@ -64,7 +64,7 @@ class MemoryAnswer(Answered):
     memory: Mapping[str, Tensor] = field(default_factory=dict)
     panels: Sequence[Band] = ()
     title: str = ""
-    jacobian: Tensor | None = None
+    moved: Moved | None = None
 
     def lines(self) -> list[str]:
         """Return the answers, padded with blank lines to `count`."""
@@ -82,13 +82,14 @@ class MemoryAnswer(Answered):
             return
         text, path = self.asked.text, folder / file_name(self.asked.text)
         title = f"{text if len(text) <= _TITLE else f'{episode.order} steps'}: {self.title}"
-        if self.jacobian is None:
+        if self.moved is None:
             yield from look.traces(self.panels, path, steps=self.steps, title=title, json=json)
             return
-        names = list(self.steps) or [str(step) for step in range(1, 1 + self.jacobian.shape[1])]
+        values, _, scale, signed = self.moved
+        names = list(self.steps) or [str(step) for step in range(1, 1 + values.shape[1])]
         rows = [name for name, asked in zip(names, episode.asked, strict=False) if asked]
-        values = shares(self.jacobian)
-        yield from look.alignment(values, names, rows, path, title=title, verb=MOVED, scale="share", json=json)
+        options: dict[str, Any] = {"title": title, "scale": scale, "signed": signed, "verb": MOVED}
+        yield from look.alignment(values, names, rows, path, json=json, **options)
 
 
 def logits_of(model: Memorizer, episodes: Sequence[Episode]) -> list[Tensor]:
@@ -111,7 +112,7 @@ def memories(model: nn.Module) -> list[MemoryNetwork]:
 
 
 def described(
-    model: Memorizer, asked: Asked, logits: Tensor, language: Language, count: int, form: Form, by: By | None
+    model: Memorizer, asked: Asked, logits: Tensor, language: Language, count: int, form: Form, request: Any
 ) -> MemoryAnswer:
     """Return the answer to a question.
 
@@ -122,15 +123,18 @@ def described(
         language: of questions and answers.
         count: number of answers.
         form: parts of the answer that are needed.
-        by: kind of the picture.
+        request: options of the picture, if there are any.
     """
     answer = MemoryAnswer(asked, language.said(logits, count), count)
     if form == "lines" or asked.episode is None:
         return answer
     steps = language.labels(asked.text, answer.texts[0])
     episode = Episode(*(part[: len(steps) or None] for part in asked.episode))  # without steps behind the end
-    if form == "pictures" and by == "jacobian":
-        return replace(answer, steps=steps, title=JACOBIAN, jacobian=jacobian(model, episode))
+    if form == "pictures" and getattr(request, "by", None) == "jacobian":
+        device = next(model.parameters()).device
+        written = logits.argmax(-1)[: int(episode.asked.sum())].to(device) if request.signed else None
+        moved = Moved.by(jacobian(model, episode, written), signed=request.signed)
+        return replace(answer, steps=steps, title=moved.title, moved=moved)
     with look.record(model, detach=True, required=False) as records:
         trace = model.trace(pad([episode]).source.to(next(model.parameters()).device))
     answer = replace(answer, steps=steps, memory={**trace, **model.attended(records)})
@@ -147,10 +151,10 @@ def described(
     return replace(answer, panels=[inputs, *answered, *panels], title=f"{right.sum()} of {right.numel()} bits right")
 
 
-def jacobian(model: Memorizer, episode: Episode) -> Tensor:
+def jacobian(model: Memorizer, episode: Episode, signed: Tensor | None = None) -> Tensor:
     """Return the Jacobian norm of logits at answering steps by inputs.
 
-    Its shape is `(asked, length)`.
+    Its shape is `(asked, length)`. `signed` is as in `saccade.tasks.looking.jacobian`.
     """
     source, _, asked = pad([episode]).to(next(model.parameters()).device)
 
@@ -158,4 +162,4 @@ def jacobian(model: Memorizer, episode: Episode) -> Tensor:
         features = model.features(model.read(copies))
         return model.output(features[:, asked[0].clone()])  # type: ignore[no-any-return]
 
-    return looking.jacobian(model.embedding, source, logits)
+    return looking.jacobian(model.embedding, source, logits, signed=signed)

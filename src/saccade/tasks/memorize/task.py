@@ -165,7 +165,10 @@ class Memorizes(Predictor):
         return baselines(self.codec.language, training_sample(data, _ENDLESS, _LEARNED), items)
 
     def check(self, model: nn.Module, request: Any) -> None:
-        """Reject cells without an external memory, or more than free memory allows."""
+        """Reject cells without an external memory, or more than free memory allows, and signs of several bits."""
+        if getattr(request, "signed", False) and not self.codec.language.sizes.symbols:
+            way_out = "Leave it out: --by jacobian draws the norm over all bits."
+            raise ArgumentError(f"--signed: expected a run that writes a symbol a step, got one of bits. {way_out}")
         if (cells := getattr(request, "cells", None)) is None:
             return
         if not (networks := memories(model)):
@@ -174,13 +177,13 @@ class Memorizes(Predictor):
 
     def answer(self, model: Any, inputs: Sequence[Any], request: Any, form: Form = "lines") -> list[MemoryAnswer]:
         """Answer questions. Blank and unreadable lines have blank answers."""
-        count, by, language = getattr(request, "nbest", 1), getattr(request, "by", None), self.codec.language
+        count, language = getattr(request, "nbest", 1), self.codec.language
         questions = [question for question in inputs if getattr(question, "episode", None) is not None]
         self._warn(model, request, [question.text for question in questions])
         with _with_cells(model, request):
             logits = logits_of(model, [question.episode for question in questions])
             pairs = zip(questions, logits, strict=True)
-            answers = iter([described(model, *pair, language, count, form, by) for pair in pairs])
+            answers = iter([described(model, *pair, language, count, form, request) for pair in pairs])
         blank = MemoryAnswer(None, [], count)
         return [blank if getattr(line, "episode", None) is None else next(answers) for line in inputs]
 

@@ -162,8 +162,7 @@ class _Pictures:
             which = f"the {len(order)} of {len(weights)}" if len(order) < len(weights) else "the"
             note = f"{which} known points that weigh most, {float(weights[order].sum()):.0%} in all"
             if (start := getattr(self.model, "start", None)) is not None:
-                first = float(start(pad([numbers]).values.to(weights.device))[0, target])
-                note = f"{note}; their errors correct the start, {first:.4g}"
+                note = f"{note}; their errors correct the start, {self._start(start, numbers, target):.4g}"
             return look.dots(
                 names, [Dots(label, weights[order].tolist())], path, label=label, title=title, note=note, bars=True,
                 json=json,
@@ -174,7 +173,10 @@ class _Pictures:
             cells = zip(encoding.names, encoding.decode(numbers), strict=True)
             names = [f"{name}: {cell}" for name, cell in cells]
         if made.weights is not None:
-            of = "the answer" if start is None else "the correction of the start"
+            of = "the answer"
+            if start is not None:
+                correction = made.mean[target] - self._start(start, numbers, target)
+                of = f"the correction of the start, {correction:.4g},"
             values, note = made.weights.mean(0), f"what {of} took of each, the mean of all heads"
             if encoding is not None:
                 values = torch.stack([values[list(part)].sum() for part in encoding.parts])
@@ -190,6 +192,9 @@ class _Pictures:
             note = f"{note}; {len(order)} of {len(names)} are shown, the largest"
         shown, series = [names[index] for index in order.tolist()], [Dots(label, values[order].tolist())]
         return look.dots(shown, series, path, label=label, title=title, note=note, bars=True, json=json)
+
+    def _start(self, start: Any, numbers: Sequence[float], target: int) -> float:
+        return float(start(pad([numbers]).values.to(next(self.model.parameters()).device))[0, target])
 
     def _effects(self, numbers: Sequence[float], target: int) -> Tensor:
         """Difference of the answer and that with the training mean of each column, `(columns,)`."""

@@ -151,7 +151,7 @@ class Transcribes(Generates):
         times = Times(self.codec.signals.frame_seconds, self.codec.step_seconds)
         answer = Transcription(sample, outputs, count, times, sound)
         if look.by == "jacobian":
-            return moved(model, answer)
+            return moved(model, answer, signed=look.signed)
         return with_ctc(model, answer) if form == "pictures" else answer
 
     def _sound(self, utterance: Utterance) -> Tensor | None:

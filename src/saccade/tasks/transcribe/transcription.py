@@ -14,7 +14,7 @@ from saccade.models.padded import Padded
 from saccade.tasks.generate import Hypotheses
 from saccade.tasks.generate.attention import weights_of
 from saccade.tasks.generate.generate import Output, Search, Written
-from saccade.tasks.looking import JACOBIAN
+from saccade.tasks.looking import Moved, signed_jacobian
 from saccade.tasks.transcribe.alignment_metrics import alignment_metrics
 from saccade.tasks.transcribe.codec import Utterance, pad
 from saccade.train.task import Unreadable
@@ -45,6 +45,7 @@ class Transcription(Written):
         ctc: probability of each token of the best text at each step by CTC, `(tokens, steps)`, if it is drawn.
         jacobian: norm of the Jacobian of the logits of each token of the best text by each frame, `(tokens, frames)`,
             if it is drawn.
+        signed: whether it has derivatives with signs instead of norms.
     """
 
     utterance: Utterance | Unreadable
@@ -54,6 +55,7 @@ class Transcription(Written):
     sound: Tensor | None = None
     ctc: Tensor | None = None
     jacobian: Tensor | None = None
+    signed: bool = False
 
     @property
     def remark(self) -> str:
@@ -79,15 +81,15 @@ class Transcription(Written):
         name = "speech" if self.utterance.name == "-" else Path(self.utterance.name).stem
         start, seconds = (size * self.times.frame for size in (self.utterance.start, self.utterance.size))
 
-        def drawn(weights: Tensor, step: float, suffix: str, remark: str, scale: str = "share") -> list[Path]:
+        def drawn(weights: Tensor, step: float, suffix: str, remark: str, scale: str = "weight") -> list[Path]:
             title, path = f"{best.text or 'nothing said'} ({remark})", folder / f"{file_name(name)}{suffix}"
             tokens, times = best.tokens[: len(weights)], (seconds, step)
-            return look.spectrogram(
-                weights, frames, tokens, times, path, title=title, scale=scale, start=start, json=json
-            )
+            options: dict[str, Any] = {"title": title, "scale": scale, "start": start, "signed": self.signed}
+            return look.spectrogram(weights, frames, tokens, times, path, json=json, **options)
 
         if self.jacobian is not None:
-            yield from drawn(look.shares(self.jacobian), self.times.frame, "", JACOBIAN, "weight")
+            moved = Moved.by(self.jacobian, signed=self.signed)
+            yield from drawn(moved.values, self.times.frame, "", moved.title, moved.scale)
             return
         yield from drawn(best.weights, self.times.step, "", str(alignment_metrics(best.weights, self.sound)))
         if self.ctc is not None:
@@ -118,8 +120,8 @@ def with_ctc(model: Any, answer: Transcription) -> Transcription:
     return replace(answer, ctc=model.ctc_alignment(state, torch.tensor(ids)))
 
 
-def moved(model: Any, answer: Transcription) -> Transcription:
-    """Return an answer with the Jacobian of its best text by the frames."""
+def moved(model: Any, answer: Transcription, *, signed: bool = False) -> Transcription:
+    """Return an answer with the Jacobian of its best text by the frames, as norms or signed."""
     if isinstance(answer.utterance, Unreadable) or not answer.outputs:
         return answer
     with torch.inference_mode(mode=False), torch.no_grad():  # the caller is in inference mode
@@ -133,7 +135,12 @@ def moved(model: Any, answer: Transcription) -> Transcription:
         return rows
 
     block = max(1, min(64, _COPIED // len(frames[0])))
-    return replace(answer, jacobian=look.sequential_jacobian(features, frames[0], model.output[0], block=block).cpu())
+    weight = model.output[0]
+    if signed:
+        jacobian = signed_jacobian(features, frames[0], weight, target[0, 1:].clone(), block=block)
+    else:
+        jacobian = look.sequential_jacobian(features, frames[0], weight, block=block).cpu()
+    return replace(answer, jacobian=jacobian, signed=signed)
 
 
 def ranked_by_ctc(model: Any, state: Any, hypotheses: Hypotheses, share: float, search: Search) -> Hypotheses:

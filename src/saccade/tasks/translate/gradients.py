@@ -46,7 +46,7 @@ def influence(model: Any, source: list[int], target: list[int]) -> Tensor:
     return shares(norms).cpu()
 
 
-def jacobian(model: Any, source: list[int], target: list[int]) -> Tensor:
+def jacobian(model: Any, source: list[int], target: list[int], *, signed: bool = False) -> Tensor:
     r"""Return how much all logits of each target token move with each source token.
 
     .. math:: J_{ts} = \lVert \partial y_t / \partial E x_s \rVert_F, \qquad y_t = W f_t + b
@@ -55,6 +55,7 @@ def jacobian(model: Any, source: list[int], target: list[int]) -> Tensor:
         model: a translator with a `source_embedding`, in evaluation mode.
         source: token ids, without an end.
         target: token ids, without an end.
+        signed: whether to return derivatives of the logit of each target token (`saccade.tasks.looking.jacobian`).
 
     Returns:
         `(len(target) + 1, len(source) + 1)`, ends included, in float64 on the CPU.
@@ -69,4 +70,5 @@ def jacobian(model: Any, source: list[int], target: list[int]) -> Tensor:
         rows: Tensor = model.decode(before, model.encode(copies))
         return rows
 
-    return looking.jacobian(model.source_embedding, batch.source, features, model.output[0])
+    written = batch.target[0, 1:].clone() if signed else None
+    return looking.jacobian(model.source_embedding, batch.source, features, model.output[0], written)

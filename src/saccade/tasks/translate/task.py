@@ -97,7 +97,7 @@ class Translates(Generates):
     ) -> Translation:
         """Return the translations of a text."""
         answer = Translation(sample, outputs, count)
-        return answer if form == "lines" or not outputs else described(model, answer, self.codec, form, look.by)
+        return answer if form == "lines" or not outputs else described(model, answer, self.codec, form, look)
 
     def groups(self, pairs: Sequence[Pair]) -> list[str]:
         """Return the group of each pair, by default the length of its source."""

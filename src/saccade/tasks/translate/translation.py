@@ -5,15 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
 from saccade import look
-from saccade.look import shares
 from saccade.look._files import file_name
 from saccade.tasks.experts import Taken, draw_taken, taken, taken_json
 from saccade.tasks.generate.attention import END_MARK, NOTHING
 from saccade.tasks.generate.generate import Output, Written
-from saccade.tasks.looking import JACOBIAN, MOVED, By
+from saccade.tasks.looking import MOVED, LookRequest, Moved
 from saccade.tasks.text.special import UNKNOWN
 from saccade.tasks.text.tokenizer import one_line
 from saccade.tasks.translate.codec import Encoded, Pairs, Source, pad
@@ -34,8 +31,8 @@ class Translation(Written):
         outputs: its best translations, or samples; none of a blank text.
         count: number of translations.
         source_tokens: its tokens as texts, and a mark for the end. Empty in lines.
-        influence: how much each source token mattered to each token of the first output, and a title, in pictures of a
-            model that does not attend.
+        influence: how much each source token moved each token of the first output, in pictures of a model that does not
+            attend.
         experts: of the tokens of the source and of the first output, in JSON and pictures.
     """
 
@@ -43,7 +40,7 @@ class Translation(Written):
     outputs: Sequence[Output]
     count: int
     source_tokens: tuple[str, ...] = ()
-    influence: tuple[Tensor, str] | None = None
+    influence: Moved | None = None
     experts: tuple[Sequence[Taken], Sequence[Taken]] = ((), ())
 
     def to_json(self) -> dict[str, Any]:
@@ -59,12 +56,13 @@ class Translation(Written):
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
         """Draw the attention weights of the best translation, or its gradients."""
         for best in self.outputs[:1]:
-            weights, title = self.influence or (best.weights, None)
-            assert weights is not None
-            path = folder / file_name(self.source.text)
-            verb = MOVED if self.influence else "attends to"
-            sides, scale = (self.source_tokens, best.tokens), "share" if self.influence else "weight"
-            yield from look.alignment(weights, *sides, path, title=title, verb=verb, scale=scale, json=json)
+            path, sides = folder / file_name(self.source.text), (self.source_tokens, best.tokens)
+            if self.influence is not None:
+                values, title, scale, signed = self.influence
+                options: dict[str, Any] = {"title": title, "scale": scale, "signed": signed, "verb": MOVED}
+                yield from look.alignment(values, *sides, path, json=json, **options)
+            elif best.weights is not None:
+                yield from look.alignment(best.weights, *sides, path, json=json)
             for experts, tokens, side in zip(self.experts, sides, ("Source", "Translation"), strict=True):
                 yield from draw_taken(experts, tokens, path, side, json=json)
 
@@ -86,17 +84,17 @@ def replaced(output: Output, source: Source, codec: Pairs) -> Output:
     return replace(output, text=one_line(codec.target.joint.join(pieces)), tokens=tokens)
 
 
-def described(model: Any, answer: Translation, codec: Pairs, form: Form, by: By | None) -> Translation:
+def described(model: Any, answer: Translation, codec: Pairs, form: Form, request: LookRequest) -> Translation:
     """Return an answer with tokens and experts.
 
     A picture of a model without attention has gradients.
     """
     outputs = [replace(output, tokens=_without_space(*output.tokens)) for output in answer.outputs]
     gradients, pair = None, Encoded(answer.source.ids, outputs[0].ids)
-    if form == "pictures" and by == "jacobian":
-        gradients = shares(jacobian(model, *pair)), JACOBIAN
+    if form == "pictures" and request.by == "jacobian":
+        gradients = Moved.by(jacobian(model, *pair, signed=request.signed), signed=request.signed)
     elif form == "pictures" and outputs[0].weights is None:
-        gradients = influence(model, *pair), _NO_ATTENTION
+        gradients = Moved(influence(model, *pair), _NO_ATTENTION)
     tokens = (*answer.source.pieces(codec.source), END_MARK)
     batch, states = pad([pair]).to(next(model.parameters()).device), list[Any]()
     read = taken(model, lambda: states.append(model.encode(batch.source)))
