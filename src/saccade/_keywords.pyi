@@ -494,6 +494,7 @@ class Look(TypedDict, total=False):
     by: Literal["attention", "jacobian", "gradient", "grad-cam"] | None
     layer: int | None
     head: int | None
+    prefix: str | None
     label: str | None
     likeliest: bool
     cells: int | None
