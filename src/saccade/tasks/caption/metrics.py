@@ -1,4 +1,4 @@
-"""Metrics of captions: overlaps with references, exact matches with scenes, and valid questions."""
+"""Metrics of captions: overlaps, exact matches with scenes, and valid questions."""
 
 from collections.abc import Sequence
 
@@ -64,12 +64,12 @@ def measured(
 
 
 def valid(outputs: Sequence[str], references: References) -> float:
-    """Return the share of outputs that are one of their references.
+    """Return the share of outputs that are among their references.
 
     >>> valid(["a", "b"], [["a", "c"], ["a"]])
     0.5
     """
-    return sum(output in own for output, own in zip(outputs, references, strict=True)) / max(1, len(outputs))
+    return sum(output in texts for output, texts in zip(outputs, references, strict=True)) / max(1, len(outputs))
 
 
 def baseline(

@@ -73,8 +73,9 @@ class Options(SplitOptions, generate.Options):
     files between 8000 and 16000."""
 
     language: str | None = None
-    """Language of the words of built-in data, such as fr for zéro, un, deux. Default: digits, or the English
-    words of phrases."""
+    """Language of the words of built-in data, such as fr for zéro, un, deux.
+
+    Default: digits, or the English words of phrases."""
 
     mels: int = 40
     """Bands of the log-mel features. Data sets of features keep theirs."""

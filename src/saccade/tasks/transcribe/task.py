@@ -62,13 +62,16 @@ class Transcribes(Generates):
         return Loss(super().loss(model, batch).total, int(batch.source.lengths.sum()))
 
     def predict(self, model: Any, samples: Sequence[Any], request: Any, form: Form = "lines") -> list[Sequence[Output]]:
-        """Return the outputs of each sample. Those of an example begin with the words that it gives, if any."""
-        request, fronts = completed(self.request, request), list(map(self.codec.front, samples))
+        """Return the outputs of each sample.
+
+        Outputs of an example begin with the words that the model is given.
+        """
+        request, prompts = completed(self.request, request), list(map(self.codec.prompt, samples))
         outputs = dict[int, Sequence[Output]]()
-        for front in dict.fromkeys(fronts):
-            indices = [index for index, other in enumerate(fronts) if other == front]
-            asked = replace(request, prefix=front) if front else request
-            written = super().predict(model, [samples[index] for index in indices], asked, form)
+        for prompt in dict.fromkeys(prompts):
+            indices = [index for index, other in enumerate(prompts) if other == prompt]
+            chosen = replace(request, prefix=prompt) if prompt else request
+            written = super().predict(model, [samples[index] for index in indices], chosen, form)
             outputs |= dict(zip(indices, written, strict=True))
         return [outputs[index] for index in range(len(samples))]
 
@@ -94,7 +97,9 @@ class Transcribes(Generates):
             frames += sum(sample.size for sample in block.samples)
             seconds += block.seconds
             pairs = zip(chosen, alignments_of(model, chosen), strict=True)
-            runs += [alignment_metrics(weights[self.codec.given :], self._sound(sample)) for sample, weights in pairs]
+            runs += [
+                alignment_metrics(weights[self.codec.prompt_words :], self._sound(sample)) for sample, weights in pairs
+            ]
         metrics, parts = measured(outputs, references, groups)
         means = mean_metrics(runs)._asdict().items()
         metrics |= {f"alignment_{name}": number for name, number in means if number is not None}
@@ -189,7 +194,7 @@ class Transcribes(Generates):
 
     def _written(self, text: str) -> str:
         """Words of a text behind those that the model is given."""
-        return " ".join(text.split()[self.codec.given :])
+        return " ".join(text.split()[self.codec.prompt_words :])
 
     def _share(self, request: Request) -> float:
         """Share of CTC in the ranking."""

@@ -9,7 +9,7 @@ Source:
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import TypeVar
 
 import torch
@@ -28,9 +28,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Questions(Scenes):
-    """Scenes as in `Scenes`, with questions about things that are there and have exactly one answer.
+    """Scenes as in `Scenes`, with questions instead of sentences.
 
-    The references of an example are all such questions. So an output is valid if it is one of them.
+    Questions are about things that are there and have exactly one answer. The references of an example are all such
+    questions. So an output is valid if it is one of them.
 
     Example:
         >>> example = Questions().example("train", 5)
@@ -42,8 +43,8 @@ class Questions(Scenes):
         drawn = generator(self.seed, "questions", split, number)
         scene = scene_at_random(drawn, self.least, self.most)
         kinds = [_shuffled(questions, drawn) for questions in askable(scene).values() if questions]
-        rounds = zip_longest(*_shuffled(kinds, drawn))
-        return Described(scene, [one.text for questions in rounds for one in questions if one is not None], drawn)
+        in_turn = chain.from_iterable(zip_longest(*_shuffled(kinds, drawn)))
+        return Described(scene, [question.text for question in in_turn if question is not None], drawn)
 
     def make(self, split: str, index: int) -> Captioned:
         return super().make(split, index)._replace(scene=None)
@@ -54,4 +55,4 @@ class Questions(Scenes):
 
 
 def _shuffled(items: Sequence[T], drawn: torch.Generator) -> list[T]:
-    return [items[place] for place in torch.randperm(len(items), generator=drawn).tolist()]
+    return [items[number] for number in torch.randperm(len(items), generator=drawn).tolist()]

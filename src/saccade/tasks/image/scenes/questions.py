@@ -149,7 +149,7 @@ def ask_more(generator: torch.Generator, scene: Scene, count: int) -> list[Quest
 
 
 def askable(scene: Scene) -> dict[str, list[Question]]:
-    """Return all questions about things of a scene that have exactly one answer, by kind.
+    """Return all questions about things of a scene with exactly one answer, by kind.
 
     No question is about a thing that the scene has not, so no existence is denied and no count is 0.
 

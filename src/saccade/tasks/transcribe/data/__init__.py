@@ -21,15 +21,15 @@ from saccade.tasks.transcribe.data.strings import Digits
 from saccade.tasks.transcribe.data.tones import Tones
 from saccade.tasks.transcribe.data.voices import Voices
 
-__all__ = ["BUILTIN", "GIVEN", "open_corpus"]
+__all__ = ["BUILTIN", "PROMPT_WORDS", "open_corpus"]
 
 BUILTIN = {
     "tones": "strings of digits as telephone keypad tones, with noise; generated on the fly",
     "voices": "two such strings at once; the first word names the voice to write; generated on the fly",
     "phrases": "colours and shapes as keypad tones, in English or French; generated on the fly",
 }
-GIVEN = {"voices": 1}
-"""Number of first words of each text that a model is given, 0 for other data."""
+PROMPT_WORDS = {"voices": 1}
+"""Number of first words of each text that the model is given, 0 for other data."""
 
 _BUILTIN = {"tones": Tones, "voices": Voices, "phrases": Phrases}
 

@@ -14,7 +14,7 @@ from saccade.train.randomness import generator
 
 __all__ = ["COLOURS", "SHAPES", "Phrases"]
 
-MOST = 3  # phrases of an utterance
+MOST_PHRASES = 3  # phrases of an utterance
 
 #: The colour of a key: in English, and in French with a masculine and a feminine noun.
 COLOURS = {
@@ -35,7 +35,9 @@ SHAPES = {
 
 
 class Phrases(Tones):
-    """Utterances of one to three phrases, sent as in `Tones`: for each phrase the key of a colour, then of a shape.
+    """Utterances of one to three phrases.
+
+    For each phrase the key of a colour and then of a shape is sent as in `Tones`.
 
     Args:
         language: of the words, "en" or "fr". Default: "en".
@@ -63,10 +65,10 @@ class Phrases(Tones):
     @property
     def fingerprint(self) -> str:
         language = self.language or "en"
-        return f"1 to {MOST} phrases in {language}, {self.words('172839405060')}: {Tones().fingerprint}"
+        return f"1 to {MOST_PHRASES} phrases in {language}, {self.words('172839405060')}: {Tones().fingerprint}"
 
     def _digits(self, split: str, index: int) -> tuple[str, torch.Generator]:
         draws = generator(0, "phrases", split, index)
-        count = int(torch.randint(1, MOST + 1, (), generator=draws))
+        count = int(torch.randint(1, MOST_PHRASES + 1, (), generator=draws))
         numbers = [torch.randint(len(keys), (count,), generator=draws).tolist() for keys in (COLOURS, SHAPES)]
         return "".join([*COLOURS][colour] + [*SHAPES][shape] for colour, shape in zip(*numbers, strict=True)), draws

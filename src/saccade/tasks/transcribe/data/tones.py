@@ -106,7 +106,9 @@ def digits_at_random(draws: torch.Generator) -> str:
 
 
 def sent(digits: str, draws: torch.Generator, pitch: float = 1.0) -> Tensor:
-    """Return the keys of digits with pauses around them, of amplitude 1 and random lengths.
+    """Return the keys of digits, with pauses around them.
+
+    Keys have an amplitude of 1. The lengths of keys and pauses are random.
 
     Args:
         digits: 0 to 9, one after the other.

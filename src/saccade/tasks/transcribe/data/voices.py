@@ -1,4 +1,4 @@
-"""Two strings of digits at once, of which one is to be written: a cocktail party of two voices.
+"""A cocktail party of two voices: two strings of digits at once, one to write.
 
     low 9 2 6       while the high voice sends 3 0 7 1
 
