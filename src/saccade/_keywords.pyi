@@ -504,6 +504,7 @@ class Look(TypedDict, total=False):
     signed: bool
     layer: int | None
     head: int | None
+    prefix: str | None
     label: str | None
     likeliest: bool
     cells: int | None

@@ -77,6 +77,7 @@ class CaptionTransformer(Transformer):
     Options: TypeAlias = Options
     recipes: ClassVar[dict[str, dict[str, Any]]] = {
         "scenes": {**RECIPES["scenes"], "learning_rate": 1e-3, "dropout": 0.0},
+        "scenes-questions": {**RECIPES["scenes"], "learning_rate": 1e-3, "dropout": 0.0},
         "files": {**RECIPES["files"], "hidden_dim": 256, "learning_rate": 5e-4},
     }
 

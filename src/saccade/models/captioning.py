@@ -21,20 +21,22 @@ from saccade.models.words import logits
 __all__ = ["RECIPES", "MeanCaptioner", "Options", "State", "lstm_states", "picked", "rnn_states", "texts_of"]
 
 _COMMON: dict[str, Any] = {"schedule": "cosine", "final_rate": 0.02, "clip": 1.0, "threads": 1}
+_SCENES: dict[str, Any] = {
+    **_COMMON,
+    "widths": "48,64",  # more blocks widen the receptive field of a cell, for relations between objects
+    "blocks": 2,
+    "stem_stride": 6,
+    "cell_dim": 128,
+    "learning_rate": 2e-3,
+    "warmup_steps": 200,
+    "schedule_steps": 6000,
+    "max_steps": 6000,
+    "validation_steps": 1000,
+    "checkpoint_steps": 1000,
+}
 RECIPES: dict[str, dict[str, Any]] = {
-    "scenes": {
-        **_COMMON,
-        "widths": "48,64",  # more blocks widen the receptive field of a cell, for relations between objects
-        "blocks": 2,
-        "stem_stride": 6,
-        "cell_dim": 128,
-        "learning_rate": 2e-3,
-        "warmup_steps": 200,
-        "schedule_steps": 6000,
-        "max_steps": 6000,
-        "validation_steps": 1000,
-        "checkpoint_steps": 1000,
-    },
+    "scenes": _SCENES,
+    "scenes-questions": _SCENES,
     "files": {
         **_COMMON,
         "widths": "32,64,128,256",

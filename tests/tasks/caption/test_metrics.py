@@ -40,3 +40,11 @@ def test_the_baseline_is_the_most_frequent_caption():
     found = baseline(["a dog runs on grass", "a cat", "a cat"], [["a cat", "a dog"], ["a cat sleeps"]])
     assert found.about == "always 'a cat'" and found.metrics["bleu1"]["score"] > 50
     assert baseline(["b", "a"], [["a"]]).about == "always 'a'"
+
+
+def test_questions_are_valid_if_they_are_among_all_of_their_scene():
+    outputs, references = ["a ?", "a ?", "c ?", "d ?"], [["a ?", "b ?"], ["b ?"], ["c ?"], ["a ?", "d ?"]]
+    metrics, parts = measured(outputs, references, ["1", "1", "2", "2"], complete=True)
+    assert list(metrics)[:2] == ["valid", "different"]
+    assert metrics["valid"] == 0.75 == metrics["different"] and parts == {"valid": {"1": 0.5, "2": 1.0}}
+    assert baseline(["a ?", "a ?", "b ?"], references, complete=True).metrics["valid"] == 0.5

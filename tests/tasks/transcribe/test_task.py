@@ -14,7 +14,7 @@ from saccade.tasks.generate import Ensemble
 from saccade.tasks.text.special import UNKNOWN
 from saccade.tasks.transcribe import TRANSCRIBE, codec, task
 from saccade.tasks.transcribe.data.digits import DIGITS
-from saccade.tasks.transcribe.options import EvalRequest, Request
+from saccade.tasks.transcribe.options import EvalRequest, LookRequest, Request
 from saccade.tasks.transcribe.task import Transcribes
 from saccade.train.results import sample
 
@@ -58,6 +58,45 @@ def test_what_is_said_may_be_written_in_another_language():
         with torch.inference_mode():
             [answer] = each.answer(model.eval(), [each.example(split, 0).input], None, "json")
         assert answer.lines() and answer.to_json()["transcriptions"]
+
+
+@pytest.fixture(scope="module")
+def voices():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(codec, "_ENDLESS", 60)
+        return prepared("voices", ctc_weight=0.0)
+
+
+def test_a_model_is_given_the_voice_of_an_example_and_of_no_other_recording(voices):
+    model = voices.build().eval()
+    model.bias.data[voices.codec.target.encode("5")] = 9.0  # it writes 5 behind any word
+    samples = [voices.example("test", index).input for index in range(6)]
+    with torch.inference_mode():
+        outputs = voices.predictor.predict(model, samples, Request())
+        assert [one.text.split()[0] for [one] in outputs] == [voices.data.example("test", n).group for n in range(6)]
+        unknown = [replace(one, ids=[]) for one in samples]
+        assert all(one.text.startswith("5") for [one] in voices.predictor.predict(model, unknown, Request()))
+        [answer] = voices.answer(model, unknown[:1], LookRequest(prefix="high"), "pictures")
+    assert answer.outputs[0].text.startswith("high 5") and len(answer.outputs[0].weights) > 2
+    with pytest.raises(ArgumentError, match="--prefix: expected words that the run can write, got 'middle'"):
+        voices.check(model, LookRequest(prefix="middle"))
+
+
+def test_the_word_that_is_given_counts_in_no_metric(voices, monkeypatch):
+    texts = [voices.data.text("test", index) for index in take(voices.data, "test", 8)]
+    others = {"low": "high", "high": "low"}
+    words = [text.split() for text in texts]
+    swapped = [[SimpleNamespace(text=" ".join([others[voice], *digits]))] for voice, *digits in words]
+    monkeypatch.setattr(Transcribes, "predict", lambda *given: swapped)
+    seen = []
+    monkeypatch.setattr(task, "alignment_metrics", lambda weights, sound: seen.append(len(weights)))
+    monkeypatch.setattr(task, "mean_metrics", lambda runs: task.AlignmentMetrics(None, None))
+    with torch.inference_mode():
+        result = voices.evaluate(voices.build().eval(), "test", 8)
+    assert result.metrics["wer"] == 0 and set(result.groups["wer"]) == {"low", "high"}
+    assert sorted(seen) == sorted(len(text.split()) for text in texts)  # a row for each digit, and one for the end
+    monkeypatch.undo()
+    assert voices.baselines("test")["majority"].about.split("'")[1].replace(" ", "").isdigit()
 
 
 @pytest.mark.parametrize("tokenizer", ["words", "characters"])

@@ -1,4 +1,4 @@
-"""Metrics of captions: overlaps with references, and exact matches with scenes."""
+"""Metrics of captions: overlaps, exact matches with scenes, and valid questions."""
 
 from collections.abc import Sequence
 
@@ -9,20 +9,25 @@ from saccade.tasks.image.scenes.scene import Scene
 from saccade.tasks.text.overlap import References, bleu, bleus, cider, rouge_l
 from saccade.train.task import Baseline, Metric, value
 
-__all__ = ["baseline", "headline", "measured"]
+__all__ = ["baseline", "headline", "measured", "valid"]
 
 
 def headline(data: str) -> str:
     """Return the headline metric of a data set.
 
-    >>> headline("scenes"), headline("flickr8k")
-    ('exact_match', 'bleu4')
+    >>> headline("scenes"), headline("scenes-questions"), headline("flickr8k")
+    ('exact_match', 'valid', 'bleu4')
     """
-    return "exact_match" if data == "scenes" else "bleu4"
+    return {"scenes": "exact_match", "scenes-questions": "valid"}.get(data, "bleu4")
 
 
 def measured(
-    outputs: Sequence[str], references: References, groups: Sequence[str], scenes: Sequence[Scene] | None = None
+    outputs: Sequence[str],
+    references: References,
+    groups: Sequence[str],
+    scenes: Sequence[Scene] | None = None,
+    *,
+    complete: bool = False,
 ) -> tuple[dict[str, Metric], dict[str, dict[str, float]]]:
     """Return all metrics of captions, and the headline metric by group.
 
@@ -33,6 +38,8 @@ def measured(
         references: all captions of the image of each output.
         groups: of each output, "" if none.
         scenes: of each output, for exact matches, which are then the headline.
+        complete: whether the references are all valid outputs. The share of valid outputs is then the headline, and the
+            number of different outputs over all outputs is beside it.
 
     Example:
         >>> metrics, parts = measured(["a dog runs over grass"], [["A dog runs over grass.", "a dog"]], [""])
@@ -43,6 +50,9 @@ def measured(
         f"bleu{order}": score for order, score in bleus(outputs, references, (4, 1, 2, 3)).items()
     }
     scores |= {"cider": cider(outputs, references), "rouge_l": rouge_l(outputs, references)}
+    if complete:
+        shares = {"valid": valid(outputs, references), "different": len(set(outputs)) / max(1, len(outputs))}
+        return {**shares, **scores}, {"valid": by_group(valid, outputs, references, groups)} if any(groups) else {}
     if scenes is None:
         if not any(groups):
             return scores, {}
@@ -53,16 +63,31 @@ def measured(
     return {"exact_match": exact_match(outputs, scenes), **scores}, {"exact_match": parts} if parts else {}
 
 
+def valid(outputs: Sequence[str], references: References) -> float:
+    """Return the share of outputs that are among their references.
+
+    >>> valid(["a", "b"], [["a", "c"], ["a"]])
+    0.5
+    """
+    return sum(output in texts for output, texts in zip(outputs, references, strict=True)) / max(1, len(outputs))
+
+
 def baseline(
-    train: Sequence[str], references: Sequence[Sequence[str]], scenes: Sequence[Scene] | None = None
+    train: Sequence[str],
+    references: Sequence[Sequence[str]],
+    scenes: Sequence[Scene] | None = None,
+    *,
+    complete: bool = False,
 ) -> Baseline:
     """Measure the most frequent training caption as a baseline.
 
-    It is measured on images with references, and on scenes if there are any.
+    It is measured on images with references, as `measured` does.
 
     Example:
         >>> baseline(["a dog", "a cat", "a dog"], [["a dog runs"]]).about
         "always 'a dog'"
     """
     count = len(references)
-    return most_frequent(train, lambda text: measured([text] * count, references, [""] * count, scenes)[0])
+    return most_frequent(
+        train, lambda text: measured([text] * count, references, [""] * count, scenes, complete=complete)[0]
+    )

@@ -10,8 +10,10 @@ from saccade.tasks.image.options import LookRequest, VisualOptions
 
 __all__ = ["RECIPES", "REQUESTS", "Options"]
 
+_SCENES: dict[str, Any] = {"flip": False, "shift": 0, "batch_size": 96}  # about 24 scenes, of four texts each
 RECIPES: dict[str, dict[str, Any]] = {
-    "scenes": {"flip": False, "shift": 0, "batch_size": 96},  # about 24 scenes, of four sentences each
+    "scenes": _SCENES,
+    "scenes-questions": _SCENES,
     "files": {"min_count": 3, "beam_size": 5, "label_smoothing": 0.1, "batch_size": 64},
 }
 

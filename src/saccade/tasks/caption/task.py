@@ -70,7 +70,7 @@ class Describes(Generates):
                 scenes += [example.scene for example in block.examples]
                 images += self.codec.encode(block.examples, "")
                 drawn += block.outputs
-        metrics, parts = measured(texts, references, groups, scenes or None)
+        metrics, parts = measured(texts, references, groups, scenes or None, complete=self._complete)
         if scenes:
             points = pointing(self, model, images, drawn, scenes)
             metrics |= points.metrics()
@@ -103,13 +103,19 @@ class Describes(Generates):
         learned, references, scenes = training_texts(data, _LEARNED, _ENDLESS), [], []
         for index in range(data.size(split) or 0):
             references.append(data.references(split, index))
-            if self.codec.options.data in BUILTIN:  # the scene that was just made for its sentences
+            if self.codec.options.data == "scenes":  # the scene that was just made for its sentences
                 scenes.append(data.example(split, index).scene)
-        found = {"majority": baseline([data.text("train", index) for index in learned], references, scenes or None)}
-        if self.codec.store is not None or scenes:
+        texts = [data.text("train", index) for index in learned]
+        found = {"majority": baseline(texts, references, scenes or None, complete=self._complete)}
+        if self.codec.store is not None or self.codec.options.data in BUILTIN:
             return found
         found["nearest"] = self._nearest(data, split, references)
         return {name: replace(plain, advice=_ADVICE) for name, plain in found.items()}
+
+    @property
+    def _complete(self) -> bool:
+        """Whether the references of an image are all valid outputs."""
+        return headline(self.codec.options.data) == "valid"
 
     def _nearest(self, data: Corpus, split: str, references: Sequence[Sequence[str]]) -> Baseline:
         began = time.perf_counter()

@@ -22,6 +22,7 @@ from saccade.tasks.saved import TOKENIZER, reading, whole_number
 from saccade.tasks.text.bpe import BytePairs
 from saccade.tasks.text.special import UNKNOWN
 from saccade.tasks.text.tokenizer import Characters, SpacedWords, Tokenizer, from_json
+from saccade.tasks.transcribe.data import PROMPT_WORDS
 from saccade.tasks.transcribe.data.corpus import Corpus, Recording
 from saccade.tasks.transcribe.options import WAVEFORM, Options
 from saccade.train.options import flag, select
@@ -77,6 +78,15 @@ class Recordings:
     def step_seconds(self) -> float:
         """Seconds of a step that the model attends to."""
         return float(self.options.step_frames * self.signals.frame_seconds)
+
+    @property
+    def prompt_words(self) -> int:
+        """Number of first words of each text that the model is given."""
+        return PROMPT_WORDS.get(self.options.data, 0)
+
+    def prompt(self, sample: Any) -> str:
+        """Return the first words of an example that the model is given, "" for none."""
+        return self.target.decode(getattr(sample, "ids", [])[: self.prompt_words])
 
     @classmethod
     def fit(cls, data: Corpus, options: Any) -> tuple[Self, Iterable[str]]:

@@ -6,26 +6,29 @@ from typing import Any, Literal
 from saccade._definitions.checks import in_ranges
 from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
+from saccade.tasks import looking
 from saccade.tasks.audio.recordings import check_rate
 from saccade.tasks.audio.signals import Normalization
 from saccade.tasks.generate import options as generate
 from saccade.tasks.generate.request import EvalRequest as GenerateEvalRequest
 from saccade.tasks.generate.request import Request as GenerateRequest
-from saccade.tasks.looking import LookRequest
 
-__all__ = ["RECIPES", "REQUESTS", "WAVEFORM", "EvalRequest", "Options", "Request", "check_rescoring"]
+__all__ = ["RECIPES", "REQUESTS", "WAVEFORM", "EvalRequest", "LookRequest", "Options", "Request", "check_rescoring"]
 
+# Many small steps. With half of these the attention does not change.
+_TONES: dict[str, Any] = {
+    "batch_tokens": 2400,
+    "warmup_steps": 100,
+    "max_steps": 600,
+    "threads": 1,
+    "checkpoint_steps": 100,
+    "validation_steps": 100,
+}
 #: Tuned by training, see the comments. Models add recipes for their sizes. Other options keep their defaults.
 RECIPES: dict[str, dict[str, Any]] = {
-    # Many small steps. With half of these the attention does not change.
-    "tones": {
-        "batch_tokens": 2400,
-        "warmup_steps": 100,
-        "max_steps": 600,
-        "threads": 1,
-        "checkpoint_steps": 100,
-        "validation_steps": 100,
-    },
+    "tones": _TONES,
+    "voices": {**_TONES, "max_steps": 1500},
+    "phrases": _TONES,
     # User data. Tuned on the 40 minutes of AN4, for 60 epochs. Batches are small, since learning to attend depends on
     # the number of steps rather than the amount of speech.
     "files": {
@@ -70,7 +73,9 @@ class Options(SplitOptions, generate.Options):
     files between 8000 and 16000."""
 
     language: str | None = None
-    """Language of the words of built-in data, such as fr for zéro, un, deux. Default: digits."""
+    """Language of the words of built-in data, such as fr for zéro, un, deux.
+
+    Default: digits, or the English words of phrases."""
 
     mels: int = 40
     """Bands of the log-mel features. Data sets of features keep theirs."""
@@ -152,6 +157,22 @@ class Request(EvalRequest, GenerateRequest):
     >>> Request(nbest=3).ctc_rescoring is None
     True
     """
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookRequest(looking.LookRequest):
+    """Options of a picture.
+
+    >>> LookRequest(prefix="high").by is None
+    True
+    """
+
+    prefix: str | None = None
+    """First words of the text, for example the voice to attend to."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        Request(prefix=self.prefix)
 
 
 REQUESTS: dict[str, type] = {"predict": Request, "eval": EvalRequest, "look": LookRequest}

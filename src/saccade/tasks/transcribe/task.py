@@ -17,7 +17,8 @@ from saccade.tasks.generate.baselines import most_frequent
 from saccade.tasks.generate.batch import Batch
 from saccade.tasks.generate.generate import Output, Search, best_texts
 from saccade.tasks.generate.predictor import Block, Generates, evaluate, shortest
-from saccade.tasks.looking import LookRequest
+from saccade.tasks.generate.request import check_prefix
+from saccade.tasks.request import completed
 from saccade.tasks.task import Job, Task
 from saccade.tasks.transcribe import slots
 from saccade.tasks.transcribe.alignment_metrics import AlignmentMetrics, alignment_metrics, mean_metrics, sounding
@@ -27,7 +28,15 @@ from saccade.tasks.transcribe.data.corpus import Corpus
 from saccade.tasks.transcribe.data.recordings import COLUMNS, RATE
 from saccade.tasks.transcribe.data.recordings import Recordings as Files
 from saccade.tasks.transcribe.metrics import HEADLINE, measured, word_errors
-from saccade.tasks.transcribe.options import RECIPES, REQUESTS, WAVEFORM, Options, Request, check_rescoring
+from saccade.tasks.transcribe.options import (
+    RECIPES,
+    REQUESTS,
+    WAVEFORM,
+    LookRequest,
+    Options,
+    Request,
+    check_rescoring,
+)
 from saccade.tasks.transcribe.recipes import advice, hear, smaller, suited
 from saccade.tasks.transcribe.transcription import Times, Transcription, alignments_of, moved, ranked_by_ctc, with_ctc
 from saccade.train.task import Baseline, Evaluation, Form, Loss, Metric, Suited, Unreadable
@@ -52,22 +61,45 @@ class Transcribes(Generates):
         """Return the cross-entropy of the next tokens, ends included, counted in frames."""
         return Loss(super().loss(model, batch).total, int(batch.source.lengths.sum()))
 
+    def predict(self, model: Any, samples: Sequence[Any], request: Any, form: Form = "lines") -> list[Sequence[Output]]:
+        """Return the outputs of each sample.
+
+        Outputs of an example begin with the words that the model is given.
+        """
+        request, prompts = completed(self.request, request), list(map(self.codec.prompt, samples))
+        outputs = dict[int, Sequence[Output]]()
+        for prompt in dict.fromkeys(prompts):
+            indices = [index for index, other in enumerate(prompts) if other == prompt]
+            chosen = replace(request, prefix=prompt) if prompt else request
+            written = super().predict(model, [samples[index] for index in indices], chosen, form)
+            outputs |= dict(zip(indices, written, strict=True))
+        return [outputs[index] for index in range(len(samples))]
+
+    def answer(self, model: nn.Module, inputs: Sequence[Any], request: Any, form: Form = "lines") -> list[Any]:
+        """Transcribe recordings. A picture may be of a text with a prefix."""
+        if not isinstance(request, LookRequest) or request.prefix is None:
+            return super().answer(model, inputs, request, form)
+        outputs = self.predict(model, inputs, Request(prefix=request.prefix), form)
+        return [self.describe(model, *pair, 1, form, request) for pair in zip(inputs, outputs, strict=True)]
+
     def measure(self, model: nn.Module, blocks: Iterable[Block], size: int) -> Evaluation:
         """Return word and character errors, and metrics of the true texts' alignments.
 
-        The errors are also by speaker.
+        The errors are also by speaker. Words that the model is given count in none of them.
         """
         aligned, frames, seconds = set(sampled(size, _ALIGNED)), 0, 0.0
         groups, references, outputs, runs = list[str](), list[str](), list[str](), list[AlignmentMetrics]()
         for block in blocks:
             chosen = [sample for number, sample in enumerate(block.samples, len(outputs)) if number in aligned]
             groups += [recording.group for recording in block.examples]
-            references += [" ".join(recording.text.split()) for recording in block.examples]
-            outputs += best_texts(block.outputs)
+            references += [self._written(recording.text) for recording in block.examples]
+            outputs += map(self._written, best_texts(block.outputs))
             frames += sum(sample.size for sample in block.samples)
             seconds += block.seconds
             pairs = zip(chosen, alignments_of(model, chosen), strict=True)
-            runs += [alignment_metrics(weights, self._sound(sample)) for sample, weights in pairs]
+            runs += [
+                alignment_metrics(weights[self.codec.prompt_words :], self._sound(sample)) for sample, weights in pairs
+            ]
         metrics, parts = measured(outputs, references, groups)
         means = mean_metrics(runs)._asdict().items()
         metrics |= {f"alignment_{name}": number for name, number in means if number is not None}
@@ -78,8 +110,8 @@ class Transcribes(Generates):
         """Measure the most frequent text, and for few different texts a classifier of time slots."""
         size = data.size("train")
         learned = range(_ENDLESS) if size is None else spread(size, _LEARNED)
-        texts = [data.text("train", index) for index in learned]
-        references = [data.text(split, index) for index in range(data.size(split) or 0)]
+        texts = [self._written(data.text("train", index)) for index in learned]
+        references = [self._written(data.text(split, index)) for index in range(data.size(split) or 0)]
 
         def measure(outputs: Sequence[str]) -> dict[str, Metric]:
             errors = word_errors(outputs, references)
@@ -122,7 +154,8 @@ class Transcribes(Generates):
             raise ArgumentError(f"--ctc-rescoring: expected a run with a --ctc-weight above 0, got {weight}")
 
     def check_look(self, model: nn.Module, look: LookRequest) -> None:
-        """Accept any picture: every model attends."""
+        """Reject a prefix that cannot be written. Every model attends."""
+        check_prefix(Request(prefix=look.prefix), self.codec.target, 2 * self.codec.longest, self.units)
 
     def ranks(self, request: Request) -> bool:
         """Return whether CTC ranks outputs after the search."""
@@ -158,6 +191,10 @@ class Transcribes(Generates):
         """Steps louder than the mean of the recording, or None without loudness."""
         loudness = utterance.loudness
         return None if loudness is None else sounding(loudness, self.codec.options.step_frames)
+
+    def _written(self, text: str) -> str:
+        """Words of a text behind those that the model is given."""
+        return " ".join(text.split()[self.codec.prompt_words :])
 
     def _share(self, request: Request) -> float:
         """Share of CTC in the ranking."""

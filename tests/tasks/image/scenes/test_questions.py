@@ -6,7 +6,7 @@ from math import comb
 import pytest
 
 from saccade.tasks.image.scenes.grammar import RELATIONS
-from saccade.tasks.image.scenes.questions import ANSWERS, BLIND, KINDS, PLACES, WORDS, ask, ask_more, chance
+from saccade.tasks.image.scenes.questions import ANSWERS, BLIND, KINDS, PLACES, WORDS, ask, ask_more, askable, chance
 from saccade.tasks.image.scenes.scene import COLOURS, SHAPES, SIDE
 from saccade.train.randomness import generator
 
@@ -204,3 +204,33 @@ def test_further_questions_are_right_and_of_all_kinds():
     scene, _ = asked()[0]
     one, other = (ask_more(generator(2, "more"), scene, 5) for _ in range(2))
     assert one == other
+
+
+def test_all_questions_about_a_scene_are_about_what_is_there_and_have_one_answer():
+    kinds = Counter()
+    for index in range(200):
+        scene, _ = ask(generator(0, "askable", index))
+        for kind, questions in askable(scene).items():
+            kinds[kind] += len(questions)
+            assert len({question.text for question in questions}) == len(questions)
+            for question in questions[:3]:
+                if kind != "neighbour":
+                    assert looked_up(question.text, scene) == (question.answer, list(question.things))
+                assert (
+                    question.things
+                    and question.kind == kind
+                    and question.answer not in ("no", "0")[: kind != "relation"]
+                )
+    assert set(kinds) == {*KINDS, "place", "neighbour"} and min(kinds.values()) > 200
+
+
+def test_a_neighbour_is_the_only_thing_on_its_side():
+    for index in range(200):
+        scene, _ = ask(generator(0, "neighbours", index))
+        for question in askable(scene)["neighbour"]:
+            match = re.fullmatch(r"what is (left of|right of|above|below) the (\w+) (\w+) \?", question.text)
+            (own,) = [thing for thing in scene.things if thing[:2] == (match[2], match[3])]
+            side, sign = {"left of": (0, 1), "right of": (0, -1), "above": (1, 1), "below": (1, -1)}[match[1]]
+            (other,) = [thing for thing in scene.things if sign * (own.box[side] - thing.box[side]) > 0]
+            assert question.answer == f"a {other.colour} {other.shape}"
+            assert {scene.things.index(own), scene.things.index(other)} == set(question.things)

@@ -35,8 +35,9 @@ def test_a_manifest_comes_before_recordings_beside_it(tmp_path):
         ("{}", {}, "--data: expected in the folder {} manifest.csv (.tsv, .jsonl, .json, .parquet), or "),
         ("{}/a.wav", {}, "{}/a.wav: line 1: expected UTF-8, got byte 0x"),
         ("tones", {"rate": 16000}, "--rate: expected none for tones, as its recordings have 8000 Hz; leave 16000 out"),
-        ("{}", {"language": "fr"}, "--language: expected only with --data tones, got fr"),
+        ("{}", {"language": "fr"}, "--language: expected only with --data tones, voices, phrases, got fr"),
         ("tones", {"language": "french"}, "--language: expected one of ar, cs, "),
+        ("phrases", {"language": "de"}, "--language: expected en or fr with --data phrases, got de"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, data, more, message):

@@ -10,12 +10,12 @@ from tiers import every
 TONES = Tones()
 
 
-def heard(signal, seconds=0.02):
+def heard(signal, seconds=0.02, pitch=1.0):
     """The digits of a waveform: the strongest row and column of keys in each stretch that is louder than its noise."""
     parts = signal.double().unfold(0, round(8000 * seconds), round(8000 * seconds) // 2)
     turns = 2j * torch.pi * torch.arange(parts.shape[1]) / 8000
     tones = sorted({frequency for pair in FREQUENCIES.values() for frequency in pair})
-    waves = torch.exp(torch.outer(turns.to(torch.complex128), torch.tensor(tones, dtype=torch.complex128)))
+    waves = torch.exp(torch.outer(turns.to(torch.complex128), pitch * torch.tensor(tones, dtype=torch.complex128)))
     powers = (parts.to(torch.complex128) @ waves).abs()
     loud = powers.sum(1) > powers.sum(1).max() / 2
     digits = {pair: digit for digit, pair in FREQUENCIES.items()}

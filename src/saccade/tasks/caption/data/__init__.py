@@ -9,12 +9,16 @@ from saccade.data.naming import are_texts
 from saccade.data.splits import SplitNames
 from saccade.tasks.caption.data.captions import Captions, captions
 from saccade.tasks.caption.data.corpus import Captioned, Corpus
+from saccade.tasks.caption.data.questions import Questions
 from saccade.tasks.caption.data.scenes import Scenes
 from saccade.tasks.image.pictures import IMAGE, Known, open_pictured
 
 __all__ = ["BUILTIN", "COLUMNS", "Captioned", "Corpus", "open_corpus"]
 
-BUILTIN = {"scenes": "coloured shapes, with several sentences about their positions; generated on the fly"}
+BUILTIN = {
+    "scenes": "coloured shapes, with several sentences about their positions; generated on the fly",
+    "scenes-questions": "the same shapes, with questions instead of sentences; generated on the fly",
+}
 _SIZE = 96  # pixels of the height and width by default
 _NAMES = ("caption", "captions", "sentences", "sentence", "text")
 COLUMNS = (IMAGE, Column("caption", _NAMES, captions, what="a caption", looks=are_texts))
@@ -64,6 +68,6 @@ def open_corpus(
         holds=_HOLDS,
     )
     if opened is None:
-        return Scenes(*things, seed)
+        return (Scenes if data == "scenes" else Questions)(*things, seed)
     side = _SIZE if size is None else size
     return Captions(*opened, None if known else (side, side))

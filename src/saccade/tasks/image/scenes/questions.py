@@ -6,6 +6,7 @@
                 how many circles are there ?
     relation    is the red circle left of the blue square ?  yes, no; the scene has one of each
     place       where is the red circle ?                    top left, ...; the scene has one; in training only
+    neighbour   what is left of the red circle ?             one thing; the scene has one of each; see `askable`
 
 The kind and the question are drawn evenly. Then the answer and the number of things are drawn evenly and independently,
 so the question and the number of things favour no answer. The scene is drawn at random, given the number of things and
@@ -29,12 +30,12 @@ import torch
 from saccade.tasks.image.scenes.grammar import RELATIONS, related
 from saccade.tasks.image.scenes.scene import COLOURS, MOST, SHAPES, SIDE, Scene, Thing, boxes_at_random
 
-__all__ = ["ANSWERS", "BLIND", "KINDS", "PLACES", "WORDS", "Question", "ask", "ask_more", "chance"]
+__all__ = ["ANSWERS", "BLIND", "KINDS", "PLACES", "WORDS", "Question", "ask", "ask_more", "askable", "chance"]
 
 _MOST_COUNTED = 4
 _EXISTENCE, _COLOUR = "is there a {} {} ?", "what colour is the {} ?"
 _COUNTING, _RELATION = "how many {} are there ?", "is the {} {} {} the {} {} ?"
-_PLACE = "where is the {} {} ?"
+_PLACE, _NEIGHBOUR = "where is the {} {} ?", "what is {} the {} {} ?"
 _BY_KIND = {
     "existence": ("no", "yes"),
     "colour": tuple(COLOURS),
@@ -131,10 +132,7 @@ def ask_more(generator: torch.Generator, scene: Scene, count: int) -> list[Quest
         [('what colour is the triangle ?', 'magenta'), ('where is the yellow square ?', 'top left')]
     """
     draws = iter(torch.rand(3 * count, generator=generator, dtype=torch.float64).tolist())
-    numbers: dict[str | _Look, tuple[int, ...]] = {}
-    for number, thing in enumerate(scene.things):
-        for named in (thing.colour, thing.shape, thing[:2]):
-            numbers[named] = (*numbers.get(named, ()), number)
+    numbers = _numbers(scene)
     kinds = [kind for kind, every in _ASKABLE.items() if next(every(scene.things, numbers), None)]
     known: dict[str, dict[str, list[_Asked]]] = {}
     questions = []
@@ -148,6 +146,30 @@ def ask_more(generator: torch.Generator, scene: Scene, count: int) -> list[Quest
         text, words, things = _one(known[kind][answer], draws)
         questions.append(Question(text.format(*words), answer, kind, things))
     return questions
+
+
+def askable(scene: Scene) -> dict[str, list[Question]]:
+    """Return all questions about things of a scene with exactly one answer, by kind.
+
+    No question is about a thing that the scene has not, so no existence is denied and no count is 0.
+
+    Example:
+        >>> from saccade.tasks.image.scenes.scene import Box
+        >>> scene = Scene((Thing("red", "circle", Box(0, 0, 9, 9)), Thing("blue", "cross", Box(40, 30, 52, 42))))
+        >>> {kind: len(questions) for kind, questions in askable(scene).items()}
+        {'existence': 2, 'colour': 2, 'counting': 4, 'relation': 8, 'place': 2, 'neighbour': 4}
+        >>> askable(scene)["neighbour"][0][:2]
+        ('what is right of the red circle ?', 'a blue cross')
+    """
+    numbers = _numbers(scene)
+    return {
+        kind: [
+            Question(asked.text.format(*asked.words), answer, kind, asked.things)
+            for answer, asked in every(scene.things, numbers)
+            if asked.things
+        ]
+        for kind, every in {**_ASKABLE, "neighbour": _all_neighbours}.items()
+    }
 
 
 class _Asked(NamedTuple):
@@ -195,6 +217,18 @@ def _all_places(things: Sequence[Thing], numbers: _Numbers) -> Iterator[tuple[st
             yield place, _Asked(_PLACE, look, found)
 
 
+def _all_neighbours(things: Sequence[Thing], numbers: _Numbers) -> Iterator[tuple[str, _Asked]]:
+    for number, thing in enumerate(things):
+        if len(numbers[thing[:2]]) > 1:
+            continue
+        others = [other for other in range(len(things)) if other != number]
+        for relation in RELATIONS:
+            found = [other for other in others if related(things[other].box, thing.box)[relation]]
+            if len(found) == 1:
+                answer = "a {} {}".format(*things[found[0]][:2])
+                yield answer, _Asked(_NEIGHBOUR, (relation, *thing[:2]), tuple(sorted((number, *found))))
+
+
 _ASKABLE: dict[str, Callable[[Sequence[Thing], _Numbers], Iterator[tuple[str, _Asked]]]] = {
     "existence": _all_existence,
     "colour": _all_colour,
@@ -202,6 +236,15 @@ _ASKABLE: dict[str, Callable[[Sequence[Thing], _Numbers], Iterator[tuple[str, _A
     "relation": _all_relation,
     "place": _all_places,
 }
+
+
+def _numbers(scene: Scene) -> _Numbers:
+    """Numbers of the things of each colour, shape and look."""
+    numbers: dict[str | _Look, tuple[int, ...]] = {}
+    for number, thing in enumerate(scene.things):
+        for named in (thing.colour, thing.shape, thing[:2]):
+            numbers[named] = (*numbers.get(named, ()), number)
+    return numbers
 
 
 def _many(word: str) -> str:

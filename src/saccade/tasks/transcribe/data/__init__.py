@@ -15,13 +15,23 @@ from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.recordings import SUFFIXES, check_rate
 from saccade.tasks.transcribe.data.corpus import Corpus
+from saccade.tasks.transcribe.data.phrases import Phrases
 from saccade.tasks.transcribe.data.recordings import BLANK, RATE, Recordings, columns
 from saccade.tasks.transcribe.data.strings import Digits
 from saccade.tasks.transcribe.data.tones import Tones
+from saccade.tasks.transcribe.data.voices import Voices
 
-__all__ = ["BUILTIN", "open_corpus"]
+__all__ = ["BUILTIN", "PROMPT_WORDS", "open_corpus"]
 
-BUILTIN = {"tones": "strings of digits as telephone keypad tones, with noise; generated on the fly"}
+BUILTIN = {
+    "tones": "strings of digits as telephone keypad tones, with noise; generated on the fly",
+    "voices": "two such strings at once; the first word names the voice to write; generated on the fly",
+    "phrases": "colours and shapes as keypad tones, in English or French; generated on the fly",
+}
+PROMPT_WORDS = {"voices": 1}
+"""Number of first words of each text that the model is given, 0 for other data."""
+
+_BUILTIN = {"tones": Tones, "voices": Voices, "phrases": Phrases}
 
 
 def open_corpus(
@@ -39,7 +49,7 @@ def open_corpus(
         rate: sample rate in Hz. Default: that of the data, 16,000 for a manifest.
         objects: waveforms and texts, if `data` is `OBJECTS`.
         names: the names of splits.
-        language: of the words of the built-in digits. Default: digits.
+        language: of the words of built-in data. Default: digits, or English words of phrases.
 
     Raises:
         ArgumentError: if there is no such corpus, or it has a fault.
@@ -51,10 +61,10 @@ def open_corpus(
     """
     path, names, own = Path(data), names or SplitNames(), RATE if rate is None else rate
     if language is not None and data not in BUILTIN:
-        raise ArgumentError(f"--language: expected only with --data {' or '.join(BUILTIN)}, got {language}")
+        raise ArgumentError(f"--language: expected only with --data {', '.join(BUILTIN)}, got {language}")
     if data in BUILTIN:
         names.refuse(data)
-        return _checked(Tones(language), data, rate)
+        return _checked(_BUILTIN[data](language), data, rate)
     check_rate(own)
     cells = columns(own, None if data == OBJECTS else path if path.is_dir() else path.parent)
     read = partial(load, data, cells, names, objects, key=lambda row: row["listed"] or row["audio"], **_HOW)

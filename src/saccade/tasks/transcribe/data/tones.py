@@ -8,6 +8,8 @@ Source:
     ITU-T Recommendation Q.23 (1988), Technical features of push-button telephone sets: the frequencies.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -17,7 +19,7 @@ from saccade.tasks.transcribe.data.corpus import Recording
 from saccade.tasks.transcribe.data.digits import spelled
 from saccade.train.randomness import generator
 
-__all__ = ["FREQUENCIES", "RATE", "Tones"]
+__all__ = ["FREQUENCIES", "RATE", "Tones", "digits_at_random", "noisy", "sent"]
 
 RATE = 8000  # Hz, as on the telephone
 LONGEST = 6  # digits in a string
@@ -68,17 +70,17 @@ class Tones(Generated[Recording]):
     def make(self, split: str, index: int) -> Recording:
         """Draw an utterance. Its group is ""."""
         digits, draws = self._digits(split, index)
-        level, distance = (_between(*ends, 1, draws).item() for ends in (LEVELS, NOISE))
-        lengths = (_between(*LENGTHS, 2 * len(digits) + 1, draws) * RATE).round().int().tolist()
-        amplitude = 10 ** (level / 20)
-        clean = amplitude * torch.cat([_part(digits, place, length) for place, length in enumerate(lengths)])
-        noise = amplitude * 10 ** (-distance / 20) * torch.randn(len(clean), generator=draws)
-        return Recording(f"{split} {index}", (clean + noise).clamp(-1, 1), spelled(digits, self.language), "")
+        signal = noisy(lambda: sent(digits, draws), draws)
+        return Recording(f"{split} {index}", signal, self.words(digits), "")
 
     def text(self, split: str, index: int) -> str:
         """Return the words of an utterance alone, without its sound."""
         check_index(split, index, self.size(split))
-        return spelled(self._digits(split, index)[0], self.language)
+        return self.words(self._digits(split, index)[0])
+
+    def words(self, digits: str) -> str:
+        """Return the words of digits, separated by spaces."""
+        return spelled(digits, self.language)
 
     @property
     def fingerprint(self) -> str:
@@ -90,17 +92,58 @@ class Tones(Generated[Recording]):
     def _digits(self, split: str, index: int) -> tuple[str, torch.Generator]:
         """The digits of an utterance, and the draws that follow."""
         draws = generator(0, "tones", split, index)
-        count = int(torch.randint(1, LONGEST + 1, (), generator=draws))
-        return "".join(map(str, torch.randint(0, 10, (count,), generator=draws).tolist())), draws
+        return digits_at_random(draws), draws
+
+
+def digits_at_random(draws: torch.Generator) -> str:
+    """Draw a string of one to six digits.
+
+    >>> digits_at_random(torch.Generator().manual_seed(1))
+    '94'
+    """
+    count = int(torch.randint(1, LONGEST + 1, (), generator=draws))
+    return "".join(map(str, torch.randint(0, 10, (count,), generator=draws).tolist()))
+
+
+def sent(digits: str, draws: torch.Generator, pitch: float = 1.0) -> Tensor:
+    """Return the keys of digits, with pauses around them.
+
+    Keys have an amplitude of 1. The lengths of keys and pauses are random.
+
+    Args:
+        digits: 0 to 9, one after the other.
+        draws: of the lengths.
+        pitch: factor of all frequencies.
+
+    >>> draws = torch.Generator().manual_seed(1)
+    >>> sent("73", draws).shape, sent("73", draws, pitch=2.0).abs().max() <= 2
+    (torch.Size([3811]), tensor(True))
+    """
+    lengths = (_between(*LENGTHS, 2 * len(digits) + 1, draws) * RATE).round().int().tolist()
+    return torch.cat([_part(digits, place, length, pitch) for place, length in enumerate(lengths)])
+
+
+def noisy(sound: Callable[[], Tensor], draws: torch.Generator) -> Tensor:
+    """Return a sound at a random level in Gaussian noise, within [-1, 1].
+
+    >>> draws = torch.Generator().manual_seed(1)
+    >>> noisy(lambda: torch.zeros(5), draws).shape
+    torch.Size([5])
+    """
+    level, distance = (_between(*ends, 1, draws).item() for ends in (LEVELS, NOISE))
+    amplitude = 10 ** (level / 20)
+    clean = amplitude * sound()
+    noise = amplitude * 10 ** (-distance / 20) * torch.randn(len(clean), generator=draws)
+    return (clean + noise).clamp(-1, 1)
 
 
 def _between(least: float, most: float, count: int, draws: torch.Generator) -> Tensor:
     return least + (most - least) * torch.rand(count, generator=draws)
 
 
-def _part(digits: str, place: int, length: int) -> Tensor:
+def _part(digits: str, place: int, length: int, pitch: float) -> Tensor:
     """A pause at even places of a string, a key at odd ones."""
     if place % 2 == 0:
         return torch.zeros(length)
-    turns = 2 * torch.pi / RATE * torch.arange(length)
+    turns = 2 * torch.pi / RATE * pitch * torch.arange(length)
     return sum((torch.sin(frequency * turns) for frequency in FREQUENCIES[digits[place // 2]]), torch.zeros(length))
