@@ -21,6 +21,7 @@ from saccade._system.environment import choose_device
 from saccade.errors import ArgumentError
 from saccade.look._figure import Page, draw_picture
 from saccade.look._overlays import pixels_of, show_pixels
+from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
 from saccade.models.region_words import Options as Sizes
 from saccade.models.region_words import RegionWords, ranking_loss, smoothed
@@ -28,7 +29,7 @@ from saccade.tasks.caption import CAPTION
 from saccade.tasks.caption.data import BUILTIN
 from saccade.tasks.caption.data.corpus import Captioned
 from saccade.tasks.image.images import encode_png
-from saccade.tasks.image.scenes.judging import judged
+from saccade.tasks.image.scenes.judging import Judged, judged
 from saccade.tasks.image.sight import visual
 from saccade.tasks.task import Job
 from saccade.train.options import select
@@ -112,8 +113,7 @@ def trained(task: Job, seed: int, budget: Budget, device: torch.device) -> tuple
         indices = [data.about("train", image) for image in images]
         chosen = [texts[int(torch.randint(len(texts), (), generator=drawn))] for texts in indices]
         examples = [data.example("train", index) for index in chosen]
-        changes = {"mirrored": options.flip, "shifted": options.shift}
-        pixels = visual([example.image for example in examples], seed, step, **changes)
+        pixels = _visual(examples, seed, step, mirrored=options.flip, shifted=options.shift)
         sentences = token_ids(task, [example.caption for example in examples])
         return ranking_loss(model(pixels.to(device), sentences.to(device)))
 
@@ -131,7 +131,7 @@ def ranked(task: Job, model: RegionWords, examples: Sequence[Captioned], device:
     """
     texts = [text for x in examples for text in (x.references if x.scene is None else [x.caption])]
     regions = [
-        model.regions(visual([x.image for x in examples[first : first + _AT_ONCE]]).to(device))
+        model.regions(_visual(examples[first : first + _AT_ONCE]).to(device))
         for first in range(0, len(examples), _AT_ONCE)
     ]
     columns = list[Tensor]()
@@ -163,8 +163,7 @@ def aligned(
     for first in range(0, len(examples), _AT_ONCE):
         part = examples[first : first + _AT_ONCE]
         sentences = token_ids(task, [example.caption for example in part])
-        pixels = visual([example.image for example in part])
-        alignment = model.align(pixels.to(device), sentences.to(device))
+        alignment = model.align(_visual(part).to(device), sentences.to(device))
         assert alignment.shape is not None, "images have cells in rows and columns"
         lengths = sentences.lengths.tolist()
         for example, products, length in zip(part, alignment.products.cpu(), lengths, strict=True):
@@ -179,13 +178,11 @@ def pointed(task: Job, model: RegionWords, examples: Sequence[Captioned], device
     hits, groups = [list[float]() for _ in STRENGTHS], dict[str, list[float]]()
     cells, things = list[float](), list[float]()
     for example, products, shape in aligned(task, model, examples, device):
-        judge = partial(judged, [example.caption], [example.scene])
-        everywhere = torch.ones(len(products), *shape)
-        cells.append(judge(lambda _, maps=everywhere: maps).weight)
+        cells.append(_judged(example, torch.ones(len(products), *shape)).weight)
         things.append(1 / len(example.scene.things))
         for shares, strength in zip(hits, STRENGTHS, strict=True):
             taken = F.one_hot(smoothed(products, strength), products.shape[1]).unflatten(1, shape)
-            score = judge(lambda _, maps=taken: maps)
+            score = _judged(example, taken)
             shares.append(score.hits / score.words)
             if not strength:
                 for group, share in score.groups.items():
@@ -193,6 +190,14 @@ def pointed(task: Job, model: RegionWords, examples: Sequence[Captioned], device
     packed = {"cells": pack(cells, "shares"), "any": pack(things, "shares")}
     means = {group: fmean(shares) for group, shares in sorted(groups.items())}
     return {"hits": [pack(shares, "shares") for shares in hits], **packed, "groups": means}
+
+
+def _visual(examples: Sequence[Captioned], *changes: int, **kinds: Any) -> Visual:
+    return visual([example.image for example in examples if example.image is not None], *changes, **kinds)
+
+
+def _judged(example: Captioned, maps: Tensor) -> Judged:
+    return judged([example.caption], [example.scene], lambda _: maps)
 
 
 def examples_of(
