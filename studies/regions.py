@@ -366,8 +366,9 @@ random.
 {pointed}
 
 A word points at its thing if the middle of its cell lies in the box of the thing. Any cell: the share of cells whose
-middles lie there. Any thing: a thing of the image at random. Smoothing rewards neighbouring words that share a cell
-(equations 10 to 12). Its strength is not chosen: all that were tried are here. Claims are about words without it.
+middles lie there. Any thing: a thing of the image at random, of which nothing is claimed. Smoothing rewards
+neighbouring words that share a cell (equations 10 to 12). Its strength is not chosen: all that were tried are here.
+Claims are about words without it.
 
 ## How it was measured
 
