@@ -35,7 +35,7 @@ from saccade.tasks.task import Job
 from saccade.train.options import select
 from saccade.train.randomness import generator, seeded
 from saccade.train.task import options_class, recipe
-from studies.frame.claims import NOTHING, Claim, Estimate, both_bars, conclude, rule, tabled
+from studies.frame.claims import Claim, Estimate, both_bars, conclude, nothing, rule, tabled
 from studies.frame.direct import Budget, fit, job, size
 from studies.frame.options import Direct, check_positive
 from studies.frame.page import costs, picture
@@ -46,6 +46,7 @@ MODEL = "region-words"
 BUDGET, QUICK = Budget(1000, 60.0), Budget(300, 0.7)
 DEPTHS = (1, 5, 10)
 IMAGES, SENTENCES = WAYS = "a sentence finds its image", "an image finds a sentence of its own"
+_NONE = "neither recall at rank 1 is seen to be above chance; train longer"
 STRENGTHS = (0.0, 1.0, 4.0)  # of smoothing; none is chosen
 _LIKE = "show-and-tell"  # a captioner, whose images, vocabulary and encoder the model has
 _FEWEST, _LARGEST = 2, 4  # default numbers of things of a scene
@@ -246,7 +247,7 @@ class Findings:
             text = "colours and shapes take a cell of their thing more often than any cell lies there"
             numbers[text] = self.beyond("cells")
         self.claims = [Claim(text, number, number.long()) for text, number in numbers.items()]
-        self.verdict = conclude(self.claims) if learned else NOTHING
+        self.verdict = conclude(self.claims) if learned else nothing(_NONE)
 
     def hits(self, way: str, index: int) -> list[list[bool]]:
         """Whether a right candidate of each row is within a depth, by seed."""
