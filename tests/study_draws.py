@@ -146,12 +146,11 @@ def objects(rng, effect):
 
 
 def regions(rng, effect):
-    """Words that take their thing as often as any thing is it, 0.35, and an effect more; half of all ranks are 1."""
+    """Words that take their thing as often as any cell lies there, 0.35, and an effect more; of ranks half are 1."""
     rows = []
     for about, hits in rated(rng, {"region-words": 0.35 + effect}):
         ranks = {"rows": EXAMPLES, "hits": [pack((rng.random(EXAMPLES) < 0.5).tolist(), "bits")], "chance": [0.01]}
-        chances = {key: pack([share] * EXAMPLES, "shares") for key, share in (("cells", 0.02), ("any", 0.35))}
-        pointing = {"hits": [pack(hits, "shares")], **chances}
+        pointing = {"hits": [pack(hits, "shares")], "cells": pack([0.35] * EXAMPLES, "shares")}
         rows.append({**about, "recall": dict.fromkeys(WAYS, ranks), "pointing": pointing})
     return {"rows": rows}
 

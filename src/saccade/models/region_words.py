@@ -12,16 +12,15 @@ from torch.nn import functional as F
 
 from saccade import masks
 from saccade._definitions.checks import in_ranges
-from saccade.attention import attend
 from saccade.auxiliary import AuxRequest
 from saccade.errors import ShapeError
 from saccade.models import image_encoder
 from saccade.models.image_encoder import Cells, Visual
 from saccade.models.padded import Padded
 from saccade.models.recurrent import at_positions, reversed_positions
+from saccade.nn import Attention
 from saccade.normalizers import Identity
 from saccade.reads import Argmax
-from saccade.scores import Dot
 
 __all__ = ["Alignment", "Options", "RegionWords", "ranking_loss", "smoothed"]
 
@@ -77,7 +76,8 @@ class RegionWords(nn.Module):
         s_t &= f(W_d (h^f_t + h^b_t) + b_d) \qquad S_{kl} = \sum_{t \in l} \max_{i \in k} v_i^\top s_t
 
     for the cells or regions a of image k, the embedded words x of sentence l, and f = relu. The largest product is hard
-    attention: `attend` with `reads.Argmax` returns the region of a word, and its gradient is that of the maximum.
+    attention: `saccade.nn.Attention` with `reads.Argmax` reads the region of a word, and its gradient is that of the
+    maximum.
 
     Args:
         encoder: a `saccade.models.image_encoder.ImageEncoder` or `FeatureEncoder`.
@@ -108,6 +108,7 @@ class RegionWords(nn.Module):
         for direction in (self.forwards, self.backwards):  # with other weights rectified units vanish or explode
             nn.init.orthogonal_(direction.weight)
         self.output = nn.Linear(hidden, hidden)
+        self.attention = Attention(hidden, score="dot", normalizer=Identity(), read=Argmax())
         self.dropout = nn.Dropout(options.dropout)
 
     def forward(self, visual: Visual, sentences: Padded) -> Tensor:
@@ -143,7 +144,7 @@ class RegionWords(nn.Module):
             words: `(sentences, length, hidden_dim)`.
             within: mask of the words that are not padding, `(sentences, length)`.
         """
-        products, _ = _best(regions, words[within])  # all words in a row, to be read from every image
+        products, _ = self._best(regions, words[within])  # all words in a row, to be read from every image
         sentence = within.nonzero()[:, 0]
         return products.new_zeros(len(products), len(words)).index_add(1, sentence, products)  # Eq. 8
 
@@ -160,9 +161,15 @@ class RegionWords(nn.Module):
         regions, words = self.regions(visual).select(visual.about), self.words(sentences)
         if len(regions.values) != len(words):
             raise ShapeError(f"visual: expected an image for each of {len(words)} sentences, got {len(regions.values)}")
-        best, index = _best(regions, words)
+        best, index = self._best(regions, words)
         score = torch.where(sentences.within, best, 0.0).sum(1)
         return Alignment(score, index.masked_fill(~sentences.within, -1), words @ regions.values.mT, regions.shape)
+
+    def _best(self, regions: Cells, words: Tensor) -> tuple[Tensor, Tensor]:
+        """Largest product of each word, and the index of its region, `(images, words)`."""
+        mask = None if regions.lengths is None else masks.Lengths(regions.lengths)
+        taken, aux = self.attention(words, regions.values, mask=mask, aux=AuxRequest(index=True))
+        return (words * taken).sum(-1), aux.index
 
 
 def _states(inputs: Tensor, recurrent: nn.Linear) -> Tensor:
@@ -172,23 +179,6 @@ def _states(inputs: Tensor, recurrent: nn.Linear) -> Tensor:
         state = F.relu(step + recurrent(state))
         states.append(state)
     return torch.stack(states, 1)
-
-
-def _best(regions: Cells, words: Tensor) -> tuple[Tensor, Tensor]:
-    """Largest product of each word, and the index of its region, `(images, words)`."""
-    mask = None if regions.lengths is None else masks.Lengths(regions.lengths)
-    taken, aux = attend(
-        words,
-        regions.values,
-        regions.values,
-        score=Dot(),
-        normalizer=Identity(),
-        read=Argmax(),
-        mask=mask,
-        aux=AuxRequest(index=True),
-    )
-    assert aux.index is not None
-    return (words * taken).sum(-1), aux.index
 
 
 def ranking_loss(scores: Tensor, margin: float = 1.0) -> Tensor:
