@@ -303,8 +303,8 @@ Right answers in percent. What a step writes is taken back: at all steps, at tho
 
 {lengths}
 
-In percent, by the number of vectors, with 128 cells. [Memories that are written and attention to past
-states](../memory-copy/index.md) are compared by longer trainings.
+In percent, by the number of vectors, with 128 cells. `saccade report memory` compares memories that are written with
+attention to past states.
 
 ## Eyes
 
