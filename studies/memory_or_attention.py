@@ -1,11 +1,12 @@
-"""Differences of memory and attention: bandwidth, size, writing, neighbours (Solberg 2018)."""
+"""Differences of memory and attention: size, writing, neighbours (Solberg 2018)."""
 
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from saccade import look
 from saccade.look import Curve
@@ -25,9 +26,8 @@ from studies.frame.reread import (
     SIZES,
     WAYS,
     WRITTEN,
+    looked,
     memorized,
-    repeated,
-    seen,
     translated,
 )
 from studies.frame.scores import by_model
@@ -35,12 +35,11 @@ from studies.frame.seeds import Cell, contrast, spread, unpack
 from studies.frame.study import Study, Work
 from studies.frame.training import QUICK_MINUTES, Part, Trainings, Variant, scheduled
 
-NTM, LSTM, REPEATS = "ntm", "lstm", "ntm, repeat-copy"
+NTM, LSTM = "ntm", "lstm"
 TRANSLATOR, TILES, BLIND = "rnnsearch", "tiles", "tiles, no thumbnail"
 LEARNED = 0.5  # share of right answers below which a model has not learned its problem
 NEAR = 0.02  # loss of right answers that counts as none
 _COPY = {"longest": LONGEST, "cells": CELLS, "least_cells": LONGEST + 1, "most_cells": CELLS, "patience": None}
-TIMES = 4  # vectors and repetitions of a repeat-copy
 _EYE = {
     "patch": 7,
     "glimpses": 4,
@@ -50,7 +49,7 @@ _EYE = {
     "learning_rate": 5e-3,
     "warmup_steps": 40,
 }
-_STEPS = {"copy": 1200, "repeat-copy": 1200, "dates": 300, "digits": 400}
+_STEPS = {"copy": 1200, "dates": 300, "digits": 400}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +61,6 @@ def _variants(options: Seeded) -> list[Variant]:
     """The models of one set of data."""
     if options.data == "copy":
         variants = [Variant(NTM, "ntm", _COPY), Variant(LSTM, "lstm", {"longest": LONGEST})]
-    elif options.data == "repeat-copy":
-        sizes = {**_COPY, "longest": TIMES, "cells": 3 * TIMES, "least_cells": TIMES + 1, "most_cells": 3 * TIMES}
-        variants = [Variant(REPEATS, "ntm", sizes)]
     elif options.data == "dates":
         variants = [Variant(TRANSLATOR, "rnnsearch")]
     else:
@@ -87,28 +83,21 @@ def _measure(options: Options) -> Work:
         task=MEMORIZE,
         open_data=lambda _: open_corpus("copy", LONGEST),
     )
-    repeats = Trainings(
-        _variants,
-        lambda *_: [Part({"measured": "repetitions"}, repeated)],
-        task=MEMORIZE,
-        open_data=lambda _: open_corpus("repeat-copy", TIMES),
-    )
     dates = Trainings(_variants, lambda *_: [Part({"measured": "attention"}, translated)])
     digits = Trainings(
         _variants,
-        lambda data, _: [Part({"measured": "eye"}, partial(seen, data=data))],
+        lambda data, _: [Part({"measured": "eye"}, partial(looked, data=data))],
         task=GLIMPSE,
         open_data=open_canvas,
     )
     works = [
         copy(Seeded(data="copy", **shared)),
-        repeats(Seeded(data="repeat-copy", **shared)),
         dates(Trained(data="dates", **shared)),
         digits(Canvas(data="digits", **shared)),
     ]
     steps = sorted((step for work in works for step in work.steps), key=lambda step: step.rows[0]["seed"])
     data = ", ".join(str(work.decided["data"]) for work in works)
-    return Work(steps, {"data": data}, about={"data": "copy, repeat-copy, dates, digits"})
+    return Work(steps, {"data": data}, about={"data": "copy, dates, digits"})
 
 
 class Findings:
@@ -127,7 +116,7 @@ class Findings:
 
     def right(self, name: str, part: str = "reads", way: str = "all", weight: float = 1.0) -> Cell:
         """The right answers of a model, a row a seed."""
-        answers = [row[part][way] if way else row[part] for row in self.rows[name]]
+        answers = [row[part][way] for row in self.rows[name]]
         values = [unpack(answer["right"], "bits", answer["examples"]) for answer in answers]
         sample = {"lengths": f"copy {way}", "moved": "digits"}.get(part, name)
         return Cell(name, values, weight, "copy 10" if sample in (NTM, "copy 10") else sample)
@@ -140,9 +129,6 @@ class Findings:
     def _share(self, name: str, when: str, weight: float = 1.0) -> Cell:
         values = [unpack(row["shares"][when], "shares") for row in self.rows[name]]
         return Cell(name, values, weight, name)
-
-    def _again(self, part: str, weight: float = 1.0) -> Cell:
-        return Cell(REPEATS, [unpack(row[part], "shares") for row in self.rows[REPEATS]], weight, REPEATS)
 
     def _gate(self, way: str, weight: float = 1.0) -> Cell:
         return Cell(LSTM, [unpack(row["gates"][way], "shares") for row in self.rows[LSTM]], weight, "copy 10")
@@ -187,20 +173,16 @@ class Findings:
             "7. erasing the most shut third once costs more than hiding it once": contrast(
                 [self._gate("erase shut once"), hidden]
             ),
-            "8. a repetition reads the cell that the one before it read for a vector, not for the next": contrast(
-                [self._again("same"), self._again("other", -1.0)]
-            ),
         }
 
     def _spread(self, name: str, part: str, way: str) -> str:
-        values = self.right(name, part, way).values
-        return spread([statistics.fmean(row) for row in values])  # type: ignore[union-attr, arg-type]
+        return spread(_means(self.right(name, part, way)))
 
     def _table(self, part: str, ways: Sequence[str], names: Sequence[str]) -> list[list[str]]:
         return [[name, *(self._spread(name, part, way) for way in ways)] for name in names]
 
     def needed(self, name: str) -> str:
-        """Return the share of cells that a model needs: the fewest whose loss counts as none."""
+        """Return the share of cells that a model needs, the fewest with no loss."""
         shares = []
         for row in self.rows[name]:
             right = {way: answer["right"] for way, answer in row["reads"].items()}
@@ -212,13 +194,7 @@ class Findings:
 
     def fields(self) -> dict[str, Any]:
         both, lengths = (NTM, TRANSLATOR), list(self.rows[NTM][0]["lengths"])
-        shares = [
-            [
-                spread([statistics.fmean(row) for row in self._share(name, when).values], 1)
-                for when in ("before", "after")
-            ]
-            for name in both
-        ]
+        shares = [[spread(_means(self._share(name, when)), 1) for when in ("before", "after")] for name in both]
         reads = [
             [name, f"{self.rows[name][0]['cells']:g}", *share, self.needed(name), *row[1:]]
             for name, share, row in zip(both, shares, self._table("reads", list(WAYS), both), strict=True)
@@ -227,12 +203,10 @@ class Findings:
         header = ["model", "cells", "read before training", "read after", "needed", *ways]
         copied = [NTM, LSTM]
         bits = [
-            [*row, *(spread([one["lengths"][n]["bit_error"] for one in self.rows[name]]) for n in lengths)]
+            [*row, *(spread([row["lengths"][n]["bit_error"] for row in self.rows[name]]) for n in lengths)]
             for name, row in zip(copied, self._table("lengths", lengths, copied), strict=True)
         ]
         sizes = [[row[0], self._spread(row[0], "reads", "all"), *row[1:]] for row in self._sizes(both)]
-        again = [f"{contrast([self._again(part)]).value:.3f}" for part in ("same", "other")]
-        copies = [row["copies"] for row in self.rows[REPEATS]]
         gates = [[way, contrast([self._gate(way)]).times(100).text()] for way in GATES]
         return {
             "claims": [["claim", "difference, points", "verdict"], *_without_points(tabled(self.claims))],
@@ -249,20 +223,16 @@ class Findings:
                 *self._table("moved", [str(n) for n in PIXELS], (TILES, BLIND)),
             ],
             "gates": [["change", "bits wrong"], *gates],
-            "again": [
-                ["model", "right", "bits wrong", "correlation, the same vector", "correlation, the next vector"],
-                [
-                    REPEATS,
-                    self._spread(REPEATS, "copies", ""),
-                    spread([answer["bit_error"] for answer in copies]),
-                    *again,
-                ],
-            ],
             "costs": costs(self.content, list(self.rows)),
         }
 
     def _sizes(self, names: Sequence[str]) -> list[list[str]]:
         return self._table("sizes", [str(count) for count in SIZES], names)
+
+
+def _means(cell: Cell) -> list[float]:
+    means: list[float] = np.asarray(cell.values).mean(1).tolist()
+    return means
 
 
 def _without_points(table: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -288,7 +258,7 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
     return {"picture": picture(drawn, title)}
 
 
-_MODELS = 6  # trainings of one seed
+_MODELS = 5  # trainings of one seed
 
 STUDY = Study(
     sentence="memory or attention: bandwidth, size, writing, neighbours, what is hidden (Solberg 2018, section 4)",
@@ -333,8 +303,8 @@ Right answers in percent. What a step writes is taken back: at all steps, at tho
 
 {lengths}
 
-In percent, by the number of vectors, with 128 cells. [Memories that are written and attention to past
-states](../memory-copy/index.md) are compared by longer trainings.
+In percent, by the number of vectors, with 128 cells. `saccade report memory` compares memories that are written with
+attention to past states.
 
 ## Eyes
 
@@ -350,14 +320,6 @@ tile that it chose. Keys of tiles have a thumbnail of 3 × 3 and the location, o
 Bits wrong in percent, at 10 vectors. Of 256 units, the third is taken whose output gates are the most shut (or open) at
 that step. Hidden units have a gate of 0, shown ones a gate of 1, and erased ones lose their cell. Once is the step of
 the mark, after the last vector.
-
-## A copy as a subroutine
-
-{again}
-
-Four vectors are repeated four times. The weights of reading at a vector are correlated over cells with those at the
-same vector of the next repetition, and with those at the vector after it. Weights of 1 on one cell have a correlation
-of 1. It counts as reading again, not as a subroutine in the weights of the network.
 
 ## How it was measured
 

@@ -318,7 +318,6 @@ def memory_or_attention(rng, effect):
             model(name, reads=reads, sizes=sizes, shares=both, written=written)
         gates = {"as it is": 0.1, "hide shut": 0.15, "hide open": 0.4, "show shut": 0.4}
         gates |= {"hide shut once": 0.12, "erase shut once": 0.4}
-        model(either.REPEATS, same=shares(0.9), other=shares(0.1))
         model(either.LSTM, gates={way: shares(share) for way, share in gates.items()})
         for name, share in ((either.TILES, 0.55 + effect), (either.BLIND, 0.55)):
             looked = answers(share)

@@ -16,6 +16,7 @@ from studies import (
     implicit,
     isolation,
     memory,
+    memory_or_attention,
     pooling,
     regression,
     scores,
@@ -325,6 +326,14 @@ def test_the_tables_of_memories_are_those_of_their_reports():
         found = memory.Findings(reported(name))
         assert all(f"| {' | '.join(row)} |" in PAGE for row in found.fields()["scores"]), name
         assert f"The claim is {found.verdict.result}: {found.verdict.reason}." in PAGE, name
+
+
+def test_the_tables_of_memory_or_attention_are_those_of_its_report():
+    found = memory_or_attention.Findings(reported("memory-or-attention"))
+    tables = found.fields()
+    for name in ("reads", "sizes", "written", "moved"):
+        assert all(f"| {' | '.join(row)} |" in PAGE for row in tables[name]), name
+    assert f"The claim is {found.verdict.result}: {found.verdict.reason}." in PAGE
 
 
 def test_what_stories_come_to_together_is_that_of_the_files():

@@ -1,4 +1,4 @@
-"""Changed reads of trained models: other weights, more cells, patches beside a place."""
+"""Changed reads of trained models: other weights, cells or patches."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from saccade.auxiliary import AuxRequest
 
 Reweigh: TypeAlias = Callable[[Tensor], Tensor]
-"""From weights `(..., cells)`, which sum to 1, to others."""
+"""A function of weights `(..., cells)` with the sum 1."""
 
 
 def heaviest(count: int) -> Reweigh:
@@ -53,7 +53,8 @@ def share_read(weights: Tensor) -> Tensor:
     >>> share_read(torch.tensor([[0.25, 0.25, 0.25, 0.25], [1.0, 0.0, 0.0, 0.0]]))
     tensor([1.0000, 0.2500])
     """
-    return torch.special.entr(weights).sum(-1).exp() / weights.shape[-1]
+    entropy: Tensor = torch.special.entr(weights).sum(-1)
+    return entropy.exp() / weights.shape[-1]
 
 
 @contextmanager

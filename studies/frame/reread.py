@@ -1,4 +1,4 @@
-"""Answers of trained models by what is changed when they read: memories, translators, eyes."""
+"""Answers of memories, translators and eyes with changed reads."""
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from saccade.models.memorizer import Memorizer
 from saccade.tasks.image.dataset import Dataset
@@ -46,13 +45,13 @@ WRITTEN = {
 _ROOM, _SENTENCES, _THIRD = 128, 500, 1 / 3
 
 
-def _copied(task: Job, group: int | str) -> list[Episode]:
+def _copied(task: Job, group: int) -> list[Episode]:
     items = [task.data.example("test", index) for index in range(task.data.size("test") or 0)]
     return [task.codec.language.episode(item) for item in items if item.group == f"{group}"]
 
 
 def _memorized(model: Memorizer, episodes: Sequence[Episode]) -> dict[str, Any]:
-    """Which sequences are right, and the share of wrong bits."""
+    """Right sequences, and the share of wrong bits."""
     pairs = zip(logits_of(model, episodes), episodes, strict=True)
     scores = [judged(logits, episode.wanted) for logits, episode in pairs]
     wrong = sum(score.wrong for score in scores) / sum(score.size for score in scores)
@@ -114,31 +113,8 @@ def memorized(task: Job, model: Any, seed: int) -> dict[str, Any]:
     return {**columns, "shares": shares, "cells": CELLS}
 
 
-def repeated(task: Job, model: Any, seed: int) -> dict[str, Any]:
-    """Return the columns of a model that repeats vectors: do repetitions read equal cells?
-
-    "same" is the correlation of read weights at one vector in a repetition and the next one, by sequence, and "other"
-    that of a vector and the vector after it.
-    """
-    most, weights = task.settings.longest, list[Tensor]()
-
-    def recorded(read: Tensor) -> Tensor:
-        weights.append(read[:, 0])
-        return read
-
-    with undisturbed(model, seed, "test"):
-        episodes = _copied(task, f"{most} x {most}")
-        with reading(model.memory, recorded):
-            answers = _memorized(model, episodes)
-    answered = torch.stack(weights, 1)[:, most + 1 : -1].unflatten(1, (most, most))
-    centred = F.normalize(answered - answered.mean(-1, keepdim=True), dim=-1)
-    before, after = centred[:, :-1], centred[:, 1:]
-    same, other = ((before * part).sum(-1).mean((1, 2)).tolist() for part in (after, after.roll(-1, 2)))
-    return {"copies": answers, "same": pack(same, "shares"), "other": pack(other, "shares")}
-
-
 def _gated(model: Any, episodes: Sequence[Episode]) -> dict[str, str]:
-    """Share of wrong bits of each sequence, by what is changed in the third of units whose gates are most shut."""
+    """Share of wrong bits of each sequence, by the change of gates or cells."""
     batch = padded(episodes)
     results = dict[str, str]()
     for way in GATES:
@@ -149,7 +125,7 @@ def _gated(model: Any, episodes: Sequence[Episode]) -> dict[str, str]:
 
 
 def _hidden(lstm: Any, inputs: Tensor, mark: int, way: str) -> Tensor:
-    """The outputs of an LSTM `(batch, length, units)` with units hidden, shown or erased by their output gates."""
+    """Outputs `(batch, length, units)` with units hidden, shown or erased by their gates."""
     of_input, of_hidden, *biases = lstm.all_weights[0]
     hidden, cell, outputs = inputs.new_zeros(len(inputs), lstm.hidden_size), torch.tensor(0.0), list[Tensor]()
     for step, x in enumerate(inputs.unbind(1)):
@@ -177,7 +153,7 @@ def _equal_lengths(task: Job, model: Any, pairs: Sequence[Pair]) -> list[Any]:
 
 
 def _translated(model: Any, batches: Sequence[Any]) -> list[bool]:
-    """Whether each output is right: the likeliest token is, after every true beginning."""
+    """Whether the likeliest token is right after each true beginning, by sentence."""
     right = list[bool]()
     for batch in batches:
         best = model(batch.source, batch.target[:, :-1]).argmax(-1)
@@ -194,8 +170,8 @@ def translated(task: Job, model: Any, seed: int) -> dict[str, Any]:
             untrained = task.build().eval()
         before, after = list[float](), list[float]()
         for batch in batches:
-            for net, shares in ((untrained, before), (model, after)):
-                shares += _shares(net.attention, partial(net, batch.source, batch.target[:, :-1]))
+            for net, read in ((untrained, before), (model, after)):
+                read += _shares(net.attention, partial(net, batch.source, batch.target[:, :-1]))
         reads, sizes = dict[str, Any](), dict[str, Any]()
         for way, reweigh in WAYS.items():
             with reading(model.attention, reweigh):
@@ -208,8 +184,8 @@ def translated(task: Job, model: Any, seed: int) -> dict[str, Any]:
     return {"reads": reads, "sizes": sizes, "shares": shares, "cells": round(mean, 2)}
 
 
-def seen(task: Job, model: Any, seed: int, data: Dataset) -> dict[str, Any]:
-    """Return the columns of an eye: answers after the likeliest path, and with patches beside it."""
+def looked(task: Job, model: Any, seed: int, data: Dataset) -> dict[str, Any]:
+    """Return the columns of an eye: answers by patches beside the likeliest path."""
     examples = [data.example("test", index) for index in range(data.size("test") or 0)]
     images, labels, _ = task.codec.collate(task.codec.encode(examples, "test"))
     moved = dict[str, Any]()

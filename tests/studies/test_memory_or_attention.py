@@ -13,7 +13,6 @@ from studies.memory_or_attention import (
     BLIND,
     LSTM,
     NTM,
-    REPEATS,
     STUDY,
     TILES,
     TRANSLATOR,
@@ -42,7 +41,7 @@ def shares(mean, numbers):
 
 
 def made_up(seeds=3, eye=0.9, blind=0.5, learned=1.0, neighbour=0.7):
-    """report.json of models whose reads are changed."""
+    """A report of models with changed reads."""
 
     def columns(name, _, numbers):
         if name in RIGHT:
@@ -60,11 +59,9 @@ def made_up(seeds=3, eye=0.9, blind=0.5, learned=1.0, neighbour=0.7):
             gates = dict(zip(GATES, (0.1, 0.15, 0.4, 0.4, 0.12, 0.4), strict=True))
             lengths = {str(count): answers(0.1) for count in (10, 20, 40, 60)}
             return {"lengths": lengths, "gates": {way: shares(share, numbers) for way, share in gates.items()}}
-        if name == REPEATS:
-            return {"copies": answers(1.0), "same": shares(0.9, numbers), "other": shares(0.1, numbers)}
         return {"moved": {str(n): answers((eye if name == TILES else blind) - n / 20) for n in PIXELS}}
 
-    models = (NTM, LSTM, REPEATS, TRANSLATOR, TILES, BLIND)
+    models = (NTM, LSTM, TRANSLATOR, TILES, BLIND)
     return drawn("copy, dates, digits", dict.fromkeys(models), columns, seeds)
 
 
@@ -106,7 +103,7 @@ def test_the_page_is_complete(tmp_path):
 
 
 def test_models_have_their_recipes_with_steps_of_one_budget():
-    for data, steps in (("copy", 1200), ("repeat-copy", 1200), ("dates", 300), ("digits", 400)):
+    for data, steps in (("copy", 1200), ("dates", 300), ("digits", 400)):
         for variant in _variants(Seeded(data=data)):
             assert variant.values["max_steps"] == variant.values["validation_steps"] == steps
         assert all(variant.values.get("max_steps", 5) == 5 for variant in _variants(Seeded(data=data, max_steps=5)))
@@ -140,14 +137,6 @@ def test_an_untrained_lstm_has_a_row(few):
     assert sum(whole) / len(whole) == pytest.approx(row["lengths"]["10"]["bit_error"], abs=1e-3)
 
 
-def test_repetitions_are_compared_by_the_cells_that_are_read(few):
-    small = {"longest": 3, "hidden_dim": 6, "cells": 7, "cell_dim": 4}
-    task = MEMORIZE.prepare(runs.options(MEMORIZE, "repeat-copy", "ntm", small))
-    row = reread.repeated(task, task.build(), 1)
-    assert all(-1.001 <= share <= 1.001 for part in ("same", "other") for share in unpack(row[part], "shares"))
-    assert row["copies"]["examples"] == len(unpack(row["same"], "shares"))
-
-
 def test_an_untrained_translator_has_a_row(few, monkeypatch):
     monkeypatch.setattr(reread, "_SENTENCES", 5)
     small = {"hidden_dim": 8, "embedding_dim": 6}
@@ -159,5 +148,5 @@ def test_an_untrained_translator_has_a_row(few, monkeypatch):
 def test_an_untrained_eye_has_a_row(few_digits):
     small = {"hidden_dim": 8, "glimpse_dim": 8, "key_dim": 4, "glimpses": 2, "patch": 7}
     task = GLIMPSE.prepare(runs.options(GLIMPSE, "digits", "tiles", small))
-    row = reread.seen(task, task.build(), 1, task.data)
+    row = reread.looked(task, task.build(), 1, task.data)
     assert [*row["moved"]] == [str(count) for count in PIXELS] and row["moved"]["0"]["examples"] == 30

@@ -73,10 +73,10 @@ def test_empty_cells_have_keys_and_values_of_zeros():
 
 def test_an_eye_sees_the_patch_beside_its_place():
     model = Tiles(1, 10, Options(patch=4, hidden_dim=8, glimpse_dim=8, glimpses=2))
-    images, place = torch.rand(2, 1, 8, 12), torch.tensor([[[-0.5, 0.0]], [[-0.5, 0.0]]])
+    images, location = torch.rand(2, 1, 8, 12), torch.tensor([[[-0.5, 0.0]], [[-0.5, 0.0]]])
     retina = model.glimpse.retina
-    patch = retina(images, place)
+    patch = retina(images, location)
     with beside(retina, 3):
-        moved = retina(images, place)
-    torch.testing.assert_close(moved, retina(images, place + torch.tensor([0.5, 0.0])))
-    assert not torch.allclose(moved, patch) and torch.equal(retina(images, place), patch)
+        moved = retina(images, location)
+    torch.testing.assert_close(moved, retina(images, location + torch.tensor([0.5, 0.0])))
+    assert not torch.allclose(moved, patch) and torch.equal(retina(images, location), patch)
