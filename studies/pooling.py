@@ -1,7 +1,7 @@
 """Ways to pool the words of a sentence, and a "not" in it (Yang et al. 2016)."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +20,7 @@ from saccade.tasks.task import Job
 from saccade.tasks.text.special import SPECIAL
 from saccade.train.results import measure
 from saccade.train.task import value
-from studies.frame.claims import Claim, Estimate, bars, conclude, judged, nothing, rule
+from studies.frame.claims import Claim, Estimate, Exact, bars, conclude, judged, nothing, rule
 from studies.frame.options import Seeded
 from studies.frame.page import costs, dots, paragraphs, picture, table
 from studies.frame.scatter import Point, draw_words
@@ -29,11 +29,15 @@ from studies.frame.seeds import Cell, contrast, pack, spread, unpack
 from studies.frame.study import Study
 from studies.frame.training import Part, Trainings, Variant
 
+SUM, DOT, MLP = "sum", "fixed dot", "fixed MLP"
+SHARED = f"{MLP}, 4 queries"
+SEPARATE = f"{SHARED}, own"
 VARIANTS = (
-    Variant("sum", "sum"),
-    Variant("fixed dot", "fixed", {"score": "dot"}),
-    Variant("fixed MLP", "fixed", {"score": "additive"}),
-    Variant("fixed MLP, 4 queries", "fixed", {"score": "additive", "queries": 4}),
+    Variant(SUM, "sum"),
+    Variant(DOT, "fixed", {"score": "dot"}),
+    Variant(MLP, "fixed", {"score": "additive"}),
+    Variant(SHARED, "fixed", {"score": "additive", "queries": 4}),
+    Variant(SEPARATE, "fixed", {"score": "additive", "queries": 4, "own_projections": True}),
     Variant("self-attention", "self-attention"),
     Variant("rnn-attention", "rnn-attention"),
 )
@@ -51,6 +55,8 @@ PAIRS: Sequence[dict[str, Any]] = [
 ]
 """Sentences of praise and of blame, their denials, and the denied words."""
 _CHANCE, _LEARNED = 0.5, 0.55  # shares of right answers
+_ALIKE = 0.1  # mean difference of the probabilities of two sentences that score alike
+_EQUAL = 1e-3  # difference of two changes of a logit by rounding
 _LEAST = 1e-12  # smallest weight in a logarithm
 _FREQUENT = 500  # words that are projected: rare ones have hardly moved from their first vectors
 _ENDS = 8  # of them in the picture, at either end of either direction
@@ -119,6 +125,7 @@ def denials(task: Job, model: Any, seed: int) -> dict[str, Any]:
 
     "scores" are logits of the positive label less the negative one, "probabilities" those of the positive label. If the
     model attends, "weights" are those of the denied word, means over queries, and "relative" beside the other words.
+    "negation" is the weight of the not, and "found" the number of words with the largest weight of a query.
     """
     with torch.inference_mode():
         texts = [task.read(text, 1) for pair in PAIRS for text in (pair["plain"], pair["denied"])]
@@ -134,6 +141,8 @@ def denials(task: Job, model: Any, seed: int) -> dict[str, Any]:
                 weights = answer.weights[:, kept]
                 word = [answer.text.tokens[index] for index in kept].index(pair["word"])
                 columns |= {"weights": float(weights[:, word].mean()), "relative": relative(weights, word)}
+                columns["negation"] = float((answer.weights.sum(1) - weights.sum(1)).mean())
+                columns["found"] = len({*answer.weights.argmax(1).tolist()})
             for name, column in columns.items():
                 numbers.setdefault(name, []).append(round(column, 6))
         pairs.append({**pair, **numbers})
@@ -188,22 +197,65 @@ class Findings:
         self.claims = dict[Any, Claim]()  # about two models by both, about the weights of one by its name
         right = {name: [unpack(row["right"], "bits", row["texts"]) for row in rows] for name, rows in self.rows.items()}
         for models in self.ladders:
-            for above, name in [*pairwise(models), (models[0], models[-1])]:
+            end = VECTORS if models[0].endswith(VECTORS) else ""
+            leaps = [(models[0], models[-1]), *([(MLP + end, SEPARATE + end)] if SEPARATE + end in models else [])]
+            for above, name in [*pairwise(models), *leaps]:
                 gain = contrast([Cell(name, right[name]), Cell(above, right[above], -1.0)], SENTENCES)
                 self.gains[name, above] = gain
                 self.claims[name, above] = Claim(f"{name} is better than {above}", gain, gain.long())
-        for name, rows in self.probes.items():
-            falls = [[p["relative"][0] - p["relative"][1] for p in row["pairs"] if "relative" in p] for row in rows]
-            if all(falls):
-                fall = self.falls[name] = contrast([Cell(name, falls)], "pairs")
-                if name.removesuffix(VECTORS) in CONTEXT:
-                    text = f"a not lowers what the word that it denies weighs in {name}"
-                    self.claims[name] = Claim(text, fall, f"by {fall.text(signed=True)} nats")
+        for name in self.probes:
+            if fall := self._probed(name, "relative", lambda without, denied: without - denied):
+                self.falls[name] = fall
+            self.claims |= self._claims(name)
         results = judged([claim.number for claim in self.claims.values()])
         self.results: dict[Any, str] = dict(zip(self.claims, results, strict=True))
         self.verdict = conclude([*self.claims.values()])
         if all(fmean(self.accuracies(model)) <= _LEARNED for model in self.models):
             self.verdict = nothing("no model got clearly more than half right; train them longer")
+
+    def _probed(self, name: str, key: str, change: Callable[[float, float], float]) -> Estimate | None:
+        """Mean of a change over seeds and pairs, None if the model lacks the number."""
+        if not all(key in pair for pair in self.pairs[name]):
+            return None
+        return contrast([Cell(name, [[change(*p[key]) for p in row["pairs"]] for row in self.probes[name]])], "pairs")
+
+    def _claims(self, name: str) -> dict[Any, Claim]:
+        """The claims about the effect of a not on a model's scores and weights."""
+        end = VECTORS if name.endswith(VECTORS) else ""
+        kind, claims = name.removesuffix(VECTORS), dict[Any, Claim]()
+        if kind == SUM:
+            moved = self._probed(name, "probabilities", lambda without, denied: abs(denied - without))
+            moves = [[p["scores"][1] - p["scores"][0] for p in row["pairs"]] for row in self.probes[name]]
+            assert moved is not None
+            alike = f"with and without a not a sentence scores alike in {name}"
+            text = f"the probability moves by {moved.text()}"
+            claims[name, "alike"] = Claim(alike, moved.less(_ALIKE).times(-1), text)
+            apart = max(max(of) - min(of) for of in moves)
+            text = f"to within {apart:.1g}, and both sentences are right in {self._turned(name):.0%} of the pairs"
+            equal = f"a not adds the same to the score of every sentence of {name}, so it cannot turn praise and blame"
+            claims[name, "turned"] = Claim(equal, Exact(apart <= _EQUAL), text)
+        if kind in CONTEXT:
+            text = f"by {self.falls[name].text(signed=True)} nats"
+            lowers = f"a not lowers what the word that it denies weighs in {name}"
+            claims[name] = Claim(lowers, self.falls[name], text)
+        share = self._probed(name, "negation", lambda _, denied: denied)
+        if kind == DOT and share is not None:
+            text = f"a not weighs more than all other words together in {name}"
+            claims[name] = Claim(text, share.less(0.5), f"{share.times(100).text(1)}%")
+        if kind == SEPARATE and share is not None:
+            ours, theirs = (
+                [[sum(p["found"]) / 2 for p in row["pairs"]] for row in self.probes[of]] for of in (name, SHARED + end)
+            )
+            more = contrast([Cell(name, ours), Cell(SHARED, theirs, -1.0)], "pairs")
+            text = f"{name} looks at more words of a sentence than {SHARED + end}"
+            claims[name] = Claim(text, more, f"by {more.text(signed=True)}")
+        return claims
+
+    def _turned(self, name: str) -> float:
+        """The share of pairs with both sentences on their right sides."""
+        return fmean(
+            [s > _CHANCE for s in p["probabilities"]] == [p["positive"], not p["positive"]] for p in self.pairs[name]
+        )
 
     def accuracies(self, model: str, key: str = "accuracy") -> list[float]:
         return [row[key] for row in self.rows[model]]
@@ -223,11 +275,9 @@ class Findings:
         for name in self.models:
             pairs = self.pairs[name]
             down, up = ([p["scores"][1] - p["scores"][0] for p in pairs if p["positive"] is of] for of in (True, False))
-            sides = ([share > _CHANCE for share in pair["probabilities"]] for pair in pairs)
-            turned = [side == [p["positive"], not p["positive"]] for side, p in zip(sides, pairs, strict=True)]
-            hears = (sum(shift < 0 for shift in down) + sum(shift > 0 for shift in up)) / len(turned)
+            hears = (sum(shift < 0 for shift in down) + sum(shift > 0 for shift in up)) / len(pairs)
             means = [f"{fmean(shifts):+.2f}" for shifts in (down, up)]
-            table.append([name, *means, f"{hears:.0%}", f"{fmean(turned):.0%}"])
+            table.append([name, *means, f"{hears:.0%}", f"{self._turned(name):.0%}"])
         return table
 
     def fields(self) -> dict[str, Any]:
@@ -236,9 +286,15 @@ class Findings:
         headings = ("## Accuracy", "## Accuracy, with vectors from elsewhere")
         ladders = [f"{headings[number]}\n\n{table(self.table(number))}" for number in range(len(self.ladders))]
         weighed = [["model", "weight without a not", "with it", "lowered beside the others, nats", "it is lowered"]]
+        looked = [["model", "weight of the not", "words with the largest weight of a query"]]
         for name, fall in self.falls.items():
             means = (f"{fmean(x):.3f}" for x in zip(*(pair["weights"] for pair in self.pairs[name]), strict=True))
-            weighed.append([name, *means, fall.text(signed=True), self.results.get(name, "its own alone")])
+            result = self.results[name] if name.removesuffix(VECTORS) in CONTEXT else "its own alone"
+            weighed.append([name, *means, fall.text(signed=True), result])
+            share = self._probed(name, "negation", lambda _, denied: denied)
+            count = self._probed(name, "found", lambda without, denied: (without + denied) / 2)
+            if share is not None and count is not None:
+                looked.append([name, share.text(3), count.text()])
         pairs = [["sentence", *self.models]]
         for number, pair in enumerate(self.probes[first][0]["pairs"]):
             several = ([row["pairs"][number]["probabilities"] for row in self.probes[name]] for name in self.models)
@@ -253,6 +309,7 @@ class Findings:
             "bars": f"{bars(SENTENCES, seeds)} {rule(len(self.claims))}",
             "negation": self._negation(),
             "weighed": weighed,
+            "looked": table(looked) if len(looked) > 1 else "",
             "pair_bars": bars("pairs", seeds),
             "pairs": pairs,
             "data": data + (f"Word vectors of `{vectors}`." if vectors else "No word vectors from elsewhere."),
@@ -271,12 +328,12 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    sentence="five ways to pool the words of a sentence, and the effect of negation",
+    sentence="ways to pool the words of a sentence, and the effect of negation",
     title="Attention as pooling",
     claim="Each of these ways to pool the words of a sentence classifies it better than the one before: their sum, "
-    "fixed attention (a learned query compared with words by a product; by an MLP; four queries), self-attention, "
-    "attention over a GRU. In the last two a word knows its neighbours, and a not lowers the weight of the word "
-    "that it denies.",
+    "fixed attention (a learned query compared with words by a product; by an MLP; four queries; four with MLPs of "
+    "their own), self-attention, attention over a GRU. A not cannot turn a sum. A fixed query can give most weight to "
+    "it. In the last two a word knows its neighbours, and a not lowers the weight of the word that it denies.",
     source="after Yang et al. 2016, section 3.4, https://aclanthology.org/N16-1174, who have attention over a GRU "
     "above its mean and its maximum, for documents; the other steps and the not are ours",
     options=Options,
@@ -305,7 +362,8 @@ learned on far more text.
 
 The score is the logit of the positive label minus that of the negative one. In praise (the movie was good) a not has to
 move it down, in blame (the movie was bad) up. A sum adds the same for not to every sentence, so at most half of its
-pairs can move the right way.
+pairs can move the right way. Two sentences score alike if the probability moves by less than 0.1 on average, a margin
+of ours.
 
 ## What a not does to weights
 
@@ -314,6 +372,8 @@ pairs can move the right way.
 The weight is that of the denied word, the mean over queries, pairs and seeds. By the softmax alone a not takes weight
 from every other word. So the number that counts is the word's score less the mean score of the other words that both
 sentences have, in nats. Under fixed attention a not does not change it. {pair_bars}
+
+{looked}
 
 Probability of the positive label without the not, and with it; means over seeds:
 

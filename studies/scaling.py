@@ -20,14 +20,25 @@ from saccade.tasks.glimpse import GLIMPSE
 from saccade.tasks.glimpse.data import BUILTIN, open_data
 from saccade.tasks.image.dataset import Dataset
 from saccade.tasks.task import Job
-from studies.frame.claims import Claim, Estimate, Source, Verdict, bars, conclude, rule
+from studies.frame.claims import Claim, Estimate, Exact, Verdict, bars, conclude, rule, tabled
 from studies.frame.eyes import EYE, SMALL, Canvas, canvas_options, measured, open_canvas, wrong_shares
 from studies.frame.folder import Folder
-from studies.frame.growth import MEASURING, Power, draw_powers, exponent, in_turns, long_end, milliseconds, timed
+from studies.frame.growth import (
+    Power,
+    draw_powers,
+    exponent,
+    in_turns,
+    long_end,
+    milliseconds,
+    ratio,
+    threads,
+    timed,
+    times,
+)
 from studies.frame.options import check_positive
 from studies.frame.page import curve
 from studies.frame.scores import by_model
-from studies.frame.seeds import between
+from studies.frame.seeds import Cell, between, contrast
 from studies.frame.study import Step, Study, Work
 from studies.frame.training import Part, Trainings, Variant, scheduled
 
@@ -36,8 +47,9 @@ HARD, SOFT = "tiles, hard", "tiles, soft"
 NEAR = 0.1  # a power of the pixels: sixteen times as many take 1.3 times as long
 _SIDES = (28, 60, 100, 200, 283, 400, 566, 800)
 _CANVASES = (60, 100, 200)  # the eyes are trained on the first
-_SECONDS, _QUICK_SECONDS, _QUICK_MINUTES = 20.0, 3.0, 0.75  # of turns at a size, and of training a model
+_SECONDS, _QUICK_SECONDS, _QUICK_MINUTES = 20.0, 6.0, 0.75  # of turns at a size, and of training a model
 _EYES = ("ram", "tiles")
+_GUESS = 1 - 1 / CLASSES  # error of a guess
 _EYE: dict[str, Any] = {"glimpses": GLIMPSES, "patch": PATCH}
 MODELS: dict[str, Callable[[], nn.Module]] = {
     "RAM": lambda: ram.Ram(1, CLASSES, ram.Options(scales=SCALES, **_EYE)),
@@ -60,7 +72,7 @@ class Options(Canvas):
     """Images that the eyes are trained on: translated, or cluttered."""
 
     seconds: float | None = None
-    """Processor seconds at each size. Default: 20, with --quick 3."""
+    """Processor seconds at each size. Default: 20, with --quick 6."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -96,14 +108,10 @@ def _measure(options: Options) -> Work:
 
 def _taken(side: int, seconds: float, _: Folder) -> list[dict[str, Any]]:
     """Times of one answer of every model in turns, by the clock of a single thread."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with threads(1):
         calls = {name: prepared(name, side) for name in MODELS}
         rounds, models = in_turns(calls, seconds=seconds, clock=time.thread_time)
         models = {name: {**columns, "flops": operations(name, side)} for name, columns in models.items()}
-    finally:
-        torch.set_num_threads(before)
     return [{"measured": "time", "side": side, "rounds": rounds, "models": models}]
 
 
@@ -126,23 +134,44 @@ class Findings:
         self.timed = {row["side"]: row for row in content["rows"] if row["measured"] == "time"}
         self.tried = [row for row in content["rows"] if row["measured"] == "size"]
         self.sides = sorted(self.timed)
-        longest, rounds = self.sides[-1], self.timed[self.sides[-1]]["rounds"]
         self.long = long_end(self.sides)
         self.powers = {name: self._power(name, "seconds") for name in MODELS}
-        self.claims = list[Claim]()
-        for name, grows in GROWS.items():
-            growth = self.powers[name].exponent.less(NEAR).times(1.0 if grows else -1.0)
-            text = f"the time of {name} {'grows' if grows else 'does not grow'}"
-            self.claims.append(Claim(text, growth, f"pixels^({self.powers[name].text()})"))
-        hard, soft = (self.median(longest, name) for name in (HARD, SOFT))
-        error = Source(MEASURING, math.hypot(hard.error, soft.error), rounds - 1, rounds)
-        lead = Estimate(soft.value - hard.value, (error,))
-        text = f"by {lead.text(1)} ms at {longest} pixels a side"
-        self.claims.append(Claim(f"{HARD} takes less time than {SOFT}", lead, text))
-        verdict, models = conclude(self.claims), self.timed[longest]["models"]
+        self.claims = [*self._counted(), *self._timed(), *self._answered()]
+        verdict, models = conclude(self.claims), self.timed[self.sides[-1]]["models"]
         slower, more = (f"{models[SOFT][key] / models[HARD][key]:.1f}" for key in ("seconds", "flops"))
         saved = f"soft attention over tiles takes {slower} times as long as hard, and {more} times the operations"
-        self.verdict = Verdict(verdict.result, f"{verdict.reason}; at {longest} pixels a side, {saved}")
+        self.verdict = Verdict(verdict.result, f"{verdict.reason}; at {self.sides[-1]} pixels a side, {saved}")
+
+    def _counted(self) -> list[Claim]:
+        claims = []
+        for name, grows in GROWS.items():
+            power = self._power(name, "flops").value
+            text = f"the operations of {name} {'grow' if grows else 'do not grow'}"
+            claims.append(Claim(text, Exact((power > NEAR) is grows), f"counted, pixels^{power:z.2f}"))
+        return claims
+
+    def _timed(self) -> list[Claim]:
+        """Claims about medians at both ends of the long end, and about hard tiles."""
+        (first, last), claims = (self.long[0], self.long[-1]), list[Claim]()
+        for name, grows in GROWS.items():
+            growth = ratio([self.median(last, name)], [self.median(first, name)]).times(0.5 / math.log2(last / first))
+            text = f"the time of {name} {'grows' if grows else 'does not grow'}"
+            measured = f"pixels^({growth.text()}) from {first} to {last} pixels a side"
+            claims.append(Claim(text, growth.less(NEAR).times(1.0 if grows else -1.0), measured))
+        lead = ratio([self.median(last, SOFT)], [self.median(last, HARD)])
+        text = f"soft takes {times(lead, 1)} times as long at {last} pixels a side"
+        return [*claims, Claim(f"{HARD} takes less time than {SOFT}", lead, text)]
+
+    def _answered(self) -> list[Claim]:
+        ends = f"from {self.sides[0]} to {self.sides[-1]} pixels a side"
+        claims = [Claim("no size is in the weights: each model answers images of every size", Exact(True), ends)]
+        for name, rows in by_model(self.tried).items():
+            largest = max(row["side"] for row in rows)
+            shares = [wrong_shares(row) for row in rows if row["side"] == largest]
+            error = contrast([Cell(name, shares)], "images")
+            text = f"{name}, trained at {_CANVASES[0]} pixels a side, is better than a guess at {largest}"
+            claims.append(Claim(text, error.less(_GUESS).times(-1.0), f"{error.times(100).text()}% wrong"))
+        return claims
 
     def _power(self, name: str, key: str) -> Power:
         """The power of the pixels of seconds or operations, at the long end."""
@@ -162,10 +191,10 @@ class Findings:
         return [["pixels a side", *columns], *map(list, rows)]
 
     def fields(self) -> dict[str, Any]:
-        times, counts = dict[str, list[str]](), dict[str, list[str]]()
+        taken, counts = dict[str, list[str]](), dict[str, list[str]]()
         for name in MODELS:
             flops = [self.timed[side]["models"][name]["flops"] / 1e6 for side in self.sides]
-            times[name] = [*(milliseconds(self.median(side, name)) for side in self.sides), self.powers[name].text()]
+            taken[name] = [*(milliseconds(self.median(side, name)) for side in self.sides), self.powers[name].text()]
             counts[name] = [*(f"{count:,.2f}" for count in flops), f"{self._power(name, 'flops').value:z.2f}"]
         errors = [["trained at the first size", "pixels a side", "error, %", "beside that"]]
         for name, rows in by_model(self.tried).items():
@@ -175,7 +204,8 @@ class Findings:
                 more = "" if side == sides[0] else between(at_side, shares[sides[0]], paired=True).long()
                 errors.append([name, str(side), f"{100 * np.mean(at_side):.2f}", more])
         return {
-            "times": self._by_side(times),
+            "claims": tabled(self.claims),
+            "times": self._by_side(taken),
             "operations": self._by_side(counts),
             "errors": errors,
             "bars": bars("images", len({row["seed"] for row in self.tried})),
@@ -215,6 +245,12 @@ STUDY = Study(
     body="""
 {picture}
 
+## What is claimed
+
+{claims}
+
+{rule}
+
 ## Milliseconds of one answer
 
 {times}
@@ -237,16 +273,17 @@ Operations are those of matrix products and convolutions, two for a multiplicati
 
 {errors}
 
-{bars} Only the canvas is larger, not the digit, so a step of the policy, in shares of the image, goes farther.
+A guess errs in 90% of the images. {bars} Only the canvas is larger, not the digit, so a step of the policy, in shares
+of the image, goes farther.
 
 ## How it was measured
 
 Models with new weights answer one image in memory on one thread. All are called in turns in one process, in the
-opposite order every other round. The time is the median over rounds by the thread's own clock, ± half of its 95%
-interval (Student's t, one degree of freedom less than rounds). Powers are slopes of straight lines through logarithms,
-at the long end alone: sides of a fourth of the longest or more. Their interval is the wider of two: by the errors of
-the times, and by their distances from the line, with two degrees of freedom less than sizes. A cost grows if the
-interval of its power is above 0.1, and does not if it is below. {rule}
+opposite order every other round. The time is the median over rounds by the thread's own clock in processor seconds, ±
+half of its 95% interval (Student's t, one degree of freedom less than rounds). A cost grows if its power of the pixels
+is above 0.1. Claims about operations are counted. Claims about times compare the medians at both ends of the long end,
+sides of a fourth of the longest or more. The powers in the tables are slopes of straight lines through logarithms
+there. Their interval is the wider of two: by the errors of the times, and by their distances from the line.
 
 Tiles have 12 pixels a side. Hard attention encodes 6 of them, and takes thumbnails and keys of the others, so it is
 claimed to cost less than soft attention, not to cost the same at every size.

@@ -98,7 +98,7 @@ def pooling(rng, effect):
     rows = []
     for about, hits in rated(rng, shares, measured="accuracy", texts=EXAMPLES):
         rows.append({**about, "right": pack(hits, "bits"), "accuracy": float(np.mean(hits))})
-        pair = {"scores": [1.0, -1.0], "probabilities": [0.7, 0.3], "positive": True}
+        pair = {"scores": [1.0, 0.5], "probabilities": [0.7, 0.65], "positive": True}
         rows.append({**about, "measured": "not", "pairs": [pair, {**pair, "positive": False}]})
     return {"rows": rows}
 
@@ -241,8 +241,13 @@ def scaling(rng, effect):
     factors["tiles, hard"] = lambda side: 1e-6 * side
     rows = []
     for side, seconds in timed(rng, factors, (100, 200, 283, 400, 566, 800), 0.05):
-        found = {name: {"seconds": one, "error": 0.05 * one, "flops": 1.0} for name, one in seconds.items()}
+        found = {
+            name: {"seconds": one, "error": 0.05 * one, "flops": side if GROWS.get(name) else 1}
+            for name, one in seconds.items()
+        }
         rows.append({"measured": "time", "side": side, "rounds": 20, "models": found})
+    right = {"measured": "size", "side": 200, "paths": 10, "wrong": pack([0] * 9, "counts")}
+    rows += [{"model": "tiles", "seed": seed, **right} for seed in SEEDS]
     return {"rows": rows}
 
 

@@ -282,10 +282,10 @@ class Location(Score):
 
     def check(self, extent: Extent) -> None:
         parameter("weight", self, self.weight, (None, extent.q_dim), "(..., Lmax, Dq)", extent)
-        if extent.k_len > self.weight.shape[-2]:
+        if extent.k_len > (rows := self.weight.shape[-2]):
             raise ShapeError(
-                f"weight of scores.Location: expected at least {extent.k_len} rows, one a key, got Lmax = "
-                f"{self.weight.shape[-2]}. Make the weight longer or shorten the keys."
+                f"key: expected at most {rows} keys, the rows of the weight of scores.Location, got {extent.k_len}. "
+                "Shorten the keys, or make the weight longer (max_length of a layer)."
             )
 
 

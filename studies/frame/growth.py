@@ -3,12 +3,14 @@
 import itertools
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import torch
 
 from saccade import look
 from saccade.bench.measure import medians, turns
@@ -137,6 +139,51 @@ def exponent(
     scattered = Source(of, math.sqrt(far * np.dot(ws, ws)), count - 2, count, fitted=2)
     other, widest = sorted((scattered, inexact), key=lambda source: quantile(source.freedom) * source.error)
     return Power(_Wider(line.slope, (widest,), other), line)
+
+
+def ratio(over: Sequence[Estimate], under: Sequence[Estimate]) -> Estimate:
+    r"""Return the logarithm of a ratio of products of medians.
+
+    .. math:: \log_2 \frac{\prod_i m_i}{\prod_j m_j} \qquad
+        \sigma^2 = \sum_k \Big(\frac{\sigma_k}{m_k \ln 2}\Big)^2
+
+    over all medians k, with Welch's degrees of freedom.
+
+    >>> time = timed({"seconds": 0.004, "error": 0.0001}, 11)
+    >>> double = timed({"seconds": 0.008, "error": 0.0001}, 11)
+    >>> ratio([double], [time]).text()
+    '1.00 ± 0.09'
+    """
+    medians = [*over, *under]
+    parts = [(median.error / median.value / math.log(2)) ** 2 for median in medians]
+    lost = sum(part**2 / median.sources[0].freedom for part, median in zip(parts, medians, strict=True) if part)
+    freedom = sum(parts) ** 2 / lost if lost else math.inf
+    rounds = min(median.sources[0].count for median in medians)
+    logs = [math.log2(median.value) for median in medians]
+    value = sum(logs[: len(over)]) - sum(logs[len(over) :])
+    return Estimate(value, (Source(MEASURING, math.sqrt(sum(parts)), freedom, rounds),))
+
+
+def times(logarithm: Estimate, decimals: int = 2) -> str:
+    """Return a ratio from the logarithm of `ratio`, with its interval.
+
+    >>> times(Estimate(1.0, (Source(MEASURING, 0.1, math.inf, 9),)))
+    '2.00 (1.75 to 2.29)'
+    """
+    half = logarithm.half()
+    low, high = (2.0 ** (logarithm.value + side * half) for side in (-1, 1))
+    return f"{2**logarithm.value:.{decimals}f} ({low:.{decimals}f} to {high:.{decimals}f})"
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Set the number of torch's threads in a block."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def crossings(lengths: Sequence[float], ours: Sequence[float], theirs: Sequence[float]) -> list[float]:

@@ -34,6 +34,17 @@ def test_every_parameter_learns_and_is_saved(score):
     assert torch.equal(other(query, key), module(query, key))
 
 
+def test_a_location_score_has_a_fixed_size():
+    module = nn.Attention(6, 4, score="location", max_length=9)
+    query, key = torch.randn(2, 5, 6), torch.randn(2, 10, 4)
+    assert module(query, key[:, :9]).shape == (2, 5, 4)
+    message = (
+        r"key: expected at most 9 keys, the rows of the weight of scores.Location, got 10\. .*max_length of a layer"
+    )
+    with pytest.raises(ShapeError, match=message):
+        module(query, key)
+
+
 def test_additive_is_bahdanaus():
     module = nn.Attention(6, 4, hidden_dim=8)
     state, annotations = torch.randn(2, 1, 6), torch.randn(2, 7, 4)

@@ -17,7 +17,19 @@ from saccade.train.trained import load_trained
 from studies.frame.options import Seeded
 from studies.frame.seeds import pack, unpack
 from studies.frame.training import settings
-from studies.pooling import CONTEXT, PAIRS, STUDY, VARIANTS, VECTORS, Findings, Options, denials, directions, relative
+from studies.pooling import (
+    CONTEXT,
+    PAIRS,
+    SEPARATE,
+    STUDY,
+    VARIANTS,
+    VECTORS,
+    Findings,
+    Options,
+    denials,
+    directions,
+    relative,
+)
 from study_rows import complete, content_of, described, run_of, stored, written
 from tasks.classify_text.conftest import labelled
 from tiers import every
@@ -34,8 +46,11 @@ def row_of(model, accuracy, seed):
     return {**about, "validation": accuracy + 0.01, "right": pack(right, "bits"), "command": ""}
 
 
-def probe_of(model, seed, shift, lowered=0.0):
-    """A not moves every sentence by `shift`, or, for shift None, to the other side; it lowers weights by some nats."""
+def probe_of(model, seed, shift, lowered=0.0, heavy=0.8, many=1):
+    """A not moves every sentence by `shift`, or, for shift None, to the other side; it lowers weights by some nats.
+
+    It weighs `heavy`, and queries look at so many words, or at one less.
+    """
     pairs = []
     for place, pair in enumerate(PAIRS):
         before = 2.0 if pair["positive"] else -2.0
@@ -44,20 +59,22 @@ def probe_of(model, seed, shift, lowered=0.0):
         numbers = {"scores": [before, after], "probabilities": shares}
         if model != "sum":
             numbers |= {"weights": [0.5, 0.25], "relative": [1.0, 1.0 - lowered * (1 + 0.01 * place)]}
+            numbers |= {"negation": [0.0, heavy + 0.001 * place], "found": [many, many - place % 2]}
         pairs.append({**pair, **numbers})
     words = [["good", 0.5, 1.0], ["not", 2.0, 0.0]] if model == "fixed dot" else []
     about = {"model": model, "seed": seed, "measured": "not", "labels": ["0", "1"], "command": ""}
     return {**about, "pairs": pairs, "directions": words}
 
 
-def made_up(changed=None, seeds=3, spread=0.001, lowers=None):
-    """report.json of the study; "not" moves a sum by -1, and turns the others around."""
+def made_up(changed=None, seeds=3, spread=0.001, lowers=None, shift=-0.5, heavy=0.8, many=4):
+    """report.json of the study; "not" moves a sum by a half, and turns the others around."""
     values, rows, runs = {**VALUES, **(changed or {})}, [], []
     for seed in range(1, seeds + 1):
         for name, accuracy in values.items():
             rows.append(row_of(name, accuracy + spread * (seed - 2), seed))
             lowered = (2.0 if lowers is None else lowers) if name in CONTEXT else 0.0
-            rows.append(probe_of(name, seed, -1.0 if name == "sum" else None, lowered))
+            moved = shift if name == "sum" else None
+            rows.append(probe_of(name, seed, moved, lowered, heavy, many if name == SEPARATE else 2))
             runs.append(run_of(name, seed))
     return content_of("pooling", runs, rows)
 
@@ -73,6 +90,25 @@ def made_up(changed=None, seeds=3, spread=0.001, lowers=None):
         ({}, {"seeds": 1}, "not decided", "one seed says nothing of how far others would differ"),
         ({}, {"lowers": 0.0}, "not decided", "denies weighs in rnn-attention: not decided, by +0.00"),
         ({}, {"lowers": -1.0}, "contradicted", "denies weighs in rnn-attention: contradicted, by -1."),
+        (
+            {},
+            {"shift": -1.5},
+            "contradicted",
+            "a sentence scores alike in sum: contradicted, the probability moves by 0.17",
+        ),
+        (
+            {},
+            {"shift": None},
+            "contradicted",
+            "so it cannot turn praise and blame: contradicted, to within 8, and both",
+        ),
+        ({}, {"heavy": 0.2}, "contradicted", "all other words together in fixed dot: contradicted, 20.6 ± 0.2%"),
+        (
+            {},
+            {"many": 2},
+            "not decided",
+            "own looks at more words of a sentence than fixed MLP, 4 queries: not decided",
+        ),
         (dict.fromkeys(VALUES, 0.52), {}, "not decided", "nothing can be concluded: no model got clearly more"),
     ],
 )
@@ -100,7 +136,7 @@ def test_models_with_vectors_are_a_ladder_of_their_own(tmp_path):
     both = Findings(content)
     assert [ladder[0] for ladder in both.ladders] == ["sum", f"sum{VECTORS}"]
     assert both.table(1)[1][0] == f"sum{VECTORS}" and both.table(1)[2][2:4] == both.table(0)[2][2:4]
-    assert len(both.claims) == 2 * (6 + 2)
+    assert len(both.claims) == 2 * (6 + 2 + 2 + 2 + 2)
     content["arguments"] |= {"vectors": "glove.txt", "train_split": "phrases.train"}
     page = written(STUDY, content, tmp_path)
     assert "\n## Accuracy, with vectors from elsewhere\n\n| model |" in page and "Word vectors of `glove.txt`." in page
@@ -116,13 +152,25 @@ def test_the_tables():
     assert second[3] == "reproduced"
     fields = findings.fields()
     _, first, second, *_ = fields["negation"]
-    assert first == ["sum", "-1.00", "-1.00", "50%", "0%"]
+    assert first == ["sum", "-0.50", "-0.50", "50%", "0%"]
     assert second == ["fixed dot", "-4.00", "+4.00", "100%", "100%"]
-    assert fields["pairs"][1][:3] == ["the movie was not good", "0.88 → 0.73", "0.88 → 0.12"]
+    assert fields["pairs"][1][:3] == ["the movie was not good", "0.88 → 0.82", "0.88 → 0.12"]
     header, dot, *_, attention, recurrent = fields["weighed"]
     assert header[1:3] == ["weight without a not", "with it"]
     assert dot == ["fixed dot", "0.500", "0.250", "+0.00 ± 0.00", "its own alone"]
     assert attention[3].startswith("+2.11 ± ") and attention[4] == recurrent[4] == "reproduced"
+    assert f"| {SEPARATE} | 0.805 ± 0.002 | 3.75 ± 0.17 |" in fields["looked"]
+
+
+def test_a_report_without_weights_of_the_not_has_no_claims_about_them():
+    content = made_up()
+    for row in content["rows"]:
+        for pair in row.get("pairs", ()):
+            for key in ("negation", "found"):
+                pair.pop(key, None)
+    findings = Findings(content)
+    assert findings.verdict.result == "reproduced" and findings.fields()["looked"] == ""
+    assert len(findings.claims) == 6 + 2 + 2 + 2
 
 
 def test_the_page_is_complete(tmp_path):
@@ -196,6 +244,7 @@ def test_all_models_have_one_recipe(tmp_path):
         ("fixed", "dot", 1),
         ("fixed", "additive", 1),
         ("fixed", "additive", 4),
+        ("fixed", "additive", 4),
         ("self-attention", "scaled_dot", 1),
         ("rnn-attention", "additive", 1),
     ]
@@ -228,7 +277,7 @@ def test_another_split_is_trained_on_again_with_vectors(tmp_path, rows):
     assert main(words) == 0
     content = stored(tmp_path / "r")
     assert content["arguments"]["data"].startswith("train 60, validation 10, test 10,")
-    assert len(content["runs"]) == 12 and f"sum{VECTORS}" in {run["model"] for run in content["runs"].values()}
+    assert len(content["runs"]) == 14 and f"sum{VECTORS}" in {run["model"] for run in content["runs"].values()}
     for row in content["rows"]:
         if row["measured"] == "accuracy":
             right = unpack(row["right"], "bits", row["texts"])

@@ -13,7 +13,7 @@ POWERS |= {"CNN of the paper": (0.8, 0.001), "residual CNN": (1.0, 0.01)}
 ERRORS = {60: 1, 100: 5, 200: 8}
 
 
-def content(powers=POWERS, error=0.01):
+def content(powers=POWERS, error=0.01, wrong=ERRORS):
     """A report of models whose times are powers of the pixels: from their names to exponent and factor."""
     rows = []
     for side in SIDES:
@@ -23,9 +23,9 @@ def content(powers=POWERS, error=0.01):
             for name, x in amounts.items()
         }
         rows.append({"measured": "time", "side": side, "rounds": 9, "models": models})
-    for side, wrong in ERRORS.items():
-        about = {"paths": 10, "wrong": pack([wrong] * 20, "counts"), "error": wrong / 10}
-        rows.append({"model": "ram", "seed": 1, "measured": "size", "side": side, **about})
+    for side, count in wrong.items():
+        about = {"paths": 10, "wrong": pack([count] * 20, "counts"), "error": count / 10}
+        rows += [{"model": "ram", "seed": seed, "measured": "size", "side": side, **about} for seed in (1, 2, 3)]
     return {"rows": rows, "runs": {"ram-1": run_of("ram")}, "data": "translated", "arguments": {}, "command": "c"}
 
 
@@ -34,7 +34,9 @@ def test_costs_that_grow_as_claimed_reproduce_it():
     assert findings.verdict.result == "reproduced" and findings.long == [200, 400, 800]
     assert findings.powers["RAM"].value == pytest.approx(0.0, abs=1e-9)
     assert findings.powers[SOFT].value == pytest.approx(0.9)
-    assert "the time of RAM does not grow: reproduced, pixels^(0.00 ± 0.01)" in findings.verdict.reason
+    assert "the time of RAM does not grow: reproduced, pixels^(0.00 ± 0.01) from 200 to 800" in findings.verdict.reason
+    assert f"the operations of {SOFT} grow: reproduced, counted, pixels^0.90" in findings.verdict.reason
+    assert "takes 42.0 (4" in findings.verdict.reason  # 0.01 / 0.05 · 800^0.8
     assert findings.verdict.reason.endswith("times the operations")
 
 
@@ -51,6 +53,13 @@ def test_the_numbers_decide(changed, error, result):
     assert Findings(content({**POWERS, **changed}, error)).verdict.result == result
 
 
+def test_a_model_that_guesses_on_larger_images_does_not_answer_them():
+    findings = Findings(content(wrong={60: 1, 200: 10}))
+    text = "ram, trained at 60 pixels a side, is better than a guess at 200: contradicted, 100.00 ± 0.00% wrong"
+    assert findings.verdict.result == "contradicted" and text in findings.verdict.reason
+    assert "no size is in the weights: each model answers images of every size: reproduced" in findings.verdict.reason
+
+
 def test_the_tables():
     fields = Findings(content()).fields()
     assert fields["times"][0] == ["pixels a side", *POWERS] and len(fields["times"]) == len(SIDES) + 2
@@ -58,8 +67,8 @@ def test_the_tables():
     assert fields["operations"][-1] == ["power of the pixels", "0.00", "0.50", "0.90", "0.80", "1.00"]
     assert fields["errors"][1:] == [
         ["ram", "60", "10.00", ""],
-        ["ram", "100", "50.00", "+40.00 ± 0.00 points (standard errors: seeds not known, images 0.00)"],
-        ["ram", "200", "80.00", "+70.00 ± 0.00 points (standard errors: seeds not known, images 0.00)"],
+        ["ram", "100", "50.00", "+40.00 ± 0.00 points (standard errors: seeds 0.00, images 0.00)"],
+        ["ram", "200", "80.00", "+70.00 ± 0.00 points (standard errors: seeds 0.00, images 0.00)"],
     ]
 
 

@@ -16,7 +16,7 @@ from studies.frame.study import load, make, names
 from studies.frame.training import Trainings, Variant, _command, settings
 
 ROWS = {
-    "soft-hard": 6, "scores": 9, "length": 2, "order": 6, "experts": 3, "pooling": 6, "memory": 4, "pointing": 2,
+    "soft-hard": 6, "scores": 9, "length": 2, "order": 6, "experts": 3, "pooling": 7, "memory": 4, "pointing": 2,
 }  # fmt: skip
 
 
