@@ -72,9 +72,9 @@ MUTANTS = [
         "    return divide(norms, norms.sum(-2, keepdim=True))",
     ),
     Mutant(
-        "look/_alignment.py",
-        "    darkest = full_scale(float(matrix.max()), 1 / len(source))",
-        "    darkest = full_scale(float(matrix.min()), 1 / len(source))",
+        "look/_figure.py",
+        "    top = full_scale(float(matrix.abs().max()), 0.0 if signed else even)",
+        "    top = full_scale(float(matrix.abs().min()), 0.0 if signed else even)",
     ),
     Mutant("models/bag.py", "self.words(source.values), 0.0).sum(1)", "self.words(source.values), 0.0).mean(1)"),
     Mutant(

@@ -157,7 +157,7 @@ def _line_story(line: Curve, ticks: Sequence[tuple[float, str]]) -> str:
 def _draw_line(axes: "Axes", line: Curve, colour: str, marker: str) -> None:
     """Points with their bars, joined; the trend behind them."""
     marked = len(line.x) <= _MARKED
-    shape = {"marker": marker, "markersize": 5.5} if marked else {}
+    shape: dict[str, Any] = {"marker": marker, "markersize": 5.5} if marked else {}
     axes.plot(line.x, line.y, color=colour, linewidth=1.6, label=line.name, **shape)
     above = below = list(line.errors) or [0.0] * len(line.x)
     if axes.get_yscale() == "log":  # on which 0 is infinitely far below

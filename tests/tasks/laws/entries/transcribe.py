@@ -20,6 +20,7 @@ ENTRY = Entry(
     object_options={"rate": 8000},
     content="frames",
     asked=({"sample": True}, {"beam_size": 3, "ctc_rescoring": 0.5}),
+    looked=({}, {"by": "jacobian"}),
     omitted=(("weights",),),
     joined={"weights": repeated},
     incompatible=({"mels": 11}, "the features of RUN"),

@@ -23,6 +23,7 @@ ENTRY = Entry(
     blank="",
     baselines=("copy", "length", "nearest"),
     asked=({"sample": True}, {"beam_size": 3, "coverage_penalty": 0.2}, {"replace_unknown": True}),
+    looked=({}, {"by": "jacobian"}),
     omitted=(("weights",),),
     joined={"weights": repeated},
     incompatible=({"tokenizer": "bpe", "vocabulary_size": 300}, "the source tokenizer of RUN"),
