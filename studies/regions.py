@@ -268,7 +268,7 @@ class Findings:
         return between(self.shares("hits", index), self.shares(chance), paired=True)
 
     def fields(self) -> dict[str, Any]:
-        recalls = [["", *(f"at {depth}, %" for depth in DEPTHS), "median rank", "candidates"]]
+        recalls = [["ranking", *(f"at {depth}, %" for depth in DEPTHS), "median rank", "candidates"]]
         for way in WAYS:
             recall = self.first["recall"][way]
             medians = spread([row["recall"][way]["median"] for row in self.rows], 1, 1)

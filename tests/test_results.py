@@ -18,6 +18,7 @@ from studies import (
     memory,
     memory_or_attention,
     pooling,
+    regions,
     regression,
     scores,
     soft_hard,
@@ -380,9 +381,11 @@ def test_the_tables_of_small_models_are_those_of_their_reports():
     copied = bottleneck.Findings(reported("bottleneck-mnist"))
     isolated = isolation.Findings(reported("isolation-mnist"))
     fast = fast_weights.Findings(reported("fast-weights"))
+    aligned = regions.Findings(reported("regions-scenes"))
     tables = [copied.fields()["copies"], copied.fields()["codes"], *(isolated.fields()[by] for by in ("sgd", "adam"))]
-    for table in (*tables, fast.table(), fast.matrices()):
+    words = [aligned.fields()[name] for name in ("recalls", "pointed")]
+    for table in (*tables, *words, fast.table(), fast.matrices()):
         assert all(f"| {' | '.join(row)} |" in PAGE for row in table)
-    for found in (copied, isolated, fast):
+    for found in (copied, isolated, fast, aligned):
         assert f"The claim is {found.verdict.result}: {found.verdict.reason}." in PAGE
         assert f"`{found.content['command']}`" in PAGE
