@@ -1,38 +1,37 @@
-"""Time and memory of layers by the length of their input (Vaswani et al. 2017)."""
+"""Time, operations, reach and memory of layers by length (Vaswani et al. 2017)."""
 
-import json
 import os
-import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-from torch import Tensor, nn
-
 from saccade._system.environment import choose_device
-from saccade.bench.formulas import training
-from saccade.bench.measure import waiting
-from saccade.bench.peak import alone, growth
-from saccade.bench.row import Absent, Run
 from saccade.errors import ArgumentError
-from saccade.nn import MultiheadAttention
-from studies.frame.claims import Claim, Estimate, Within, conclude, rule
-from studies.frame.folder import Folder
-from studies.frame.growth import Power, crossings, draw_powers, exponent, in_turns, long_end, milliseconds, timed
+from studies.frame.claims import Claim, Estimate, Exact, conclude, rule, tabled
+from studies.frame.growth import Power, crossings, draw_powers, exponent, long_end, milliseconds, ratio, timed, times
+from studies.frame.layers import (
+    ATTENTION,
+    CONVOLUTION,
+    DILATED,
+    GRU,
+    KERNEL,
+    LAYERS,
+    PASSES,
+    TEXTBOOK,
+    Point,
+    compare_threads,
+    count,
+    memory,
+    reached,
+    take_turns,
+)
 from studies.frame.options import Shared, check_positive, filled
-from studies.frame.page import curve, sentence
+from studies.frame.page import curve, sentence, table
 from studies.frame.study import Step, Study, Work
 
-PASSES = ("forward", "forward+backward")
-GRU, CONVOLUTION, ATTENTION = "GRU", "convolution", "self-attention"
-NEAR = 0.2  # margin of an exponent around its formula's, for caches and the constant cost of a call
-_KERNEL = 3  # k, positions that a convolution reads at once
-_WARM = 16  # positions of the call before the one whose memory is measured
 _LONGEST = 1 << 20
 _SIZES: dict[str, Any] = {
     "lengths": (64, 128, 256, 512, 1024, 1448, 2048, 2896, 4096),
@@ -41,8 +40,10 @@ _SIZES: dict[str, Any] = {
     "heads": 4,
     "seconds": 10.0,
 }
-_QUICK = {**_SIZES, "lengths": (128, 256, 512, 724, 1024, 1448, 2048), "width": 64, "seconds": 5.0}
+_QUICK = {**_SIZES, "lengths": (32, 128, 256, 512, 724, 1024), "width": 64, "batch": 2, "seconds": 4.0}
+_MUCH = 2  # times the memory that count as much
 _VISIBLE = 1 << 20  # bytes: fewer are lost among the pages of a process
+_ALONE = "It was not measured: other programs used the processor, or a single thread was all there was."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,35 +51,37 @@ class Options(Shared):
     """Options of the study."""
 
     lengths: tuple[int, ...] | None = None
-    """Positions, three lengths or more.
-    Default: 64 128 ... 4096, twice as dense from 1024 on. With --quick 128 ... 2048."""
+    """Positions, three lengths or more, the first less than the width.
+    Default: 64 128 ... 4096, twice as dense from 1024 on. With --quick 32 ... 1024."""
 
     width: int | None = None
     """Features of every layer's input and output. Default: 256, 64 with --quick."""
 
     batch: int | None = None
-    """Sequences in a batch. Default: 4."""
+    """Sequences in a batch. Default: 4, 2 with --quick."""
 
     heads: int | None = None
     """Heads of self-attention, a divisor of the width. Default: 4."""
 
     seconds: float | None = None
-    """Seconds at each length. Default: 10, 5 with --quick. Slow layers take 3 rounds."""
+    """Seconds at each length. Default: 10, 4 with --quick. Slow layers take 3 rounds."""
 
     threads: int | None = None
-    """Threads of a CPU. Default: as torch sets them."""
+    """Threads of a CPU, compared with a single one. Default: 2, if it has 2 cores."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive(self, "width", "batch", "heads", "seconds")
-        lengths = {*(self.lengths or _SIZES["lengths"])}
+        lengths, sizes = {*(self.lengths or _SIZES["lengths"])}, self.sizes()
         if len(lengths) < 3 or not all(0 < n <= _LONGEST for n in lengths):
             got = " ".join(map(str, self.lengths or ()))
             raise ArgumentError(f"--lengths: expected 3 or more, from 1 to {_LONGEST}, got {got}")
+        if min(sizes["lengths"]) >= sizes["width"]:
+            least = min(sizes["lengths"])
+            raise ArgumentError(f"--lengths: expected one below --width = {sizes['width']}, got {least} or more")
         cores = os.cpu_count() or 1
         if self.threads is not None and not 0 < self.threads <= cores:
             raise ArgumentError(f"--threads: expected a number from 1 to {cores}, got {self.threads}")
-        sizes = self.sizes()
         if sizes["width"] % sizes["heads"]:
             raise ArgumentError(f"--heads: expected a divisor of --width = {sizes['width']}, got {sizes['heads']}")
 
@@ -87,219 +90,201 @@ class Options(Shared):
         return {**sizes, "lengths": sorted({*sizes["lengths"]})}
 
 
-@dataclass(frozen=True)
-class Point:
-    """A measurement: pass, positions, features, sequences, heads, device and threads."""
-
-    way: str
-    length: int
-    width: int
-    batch: int
-    heads: int
-    device: str
-    threads: int
-
-
-class _Recurrent(nn.GRU):
-    """torch's GRU in one direction, its states alone."""
-
-    def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
-        states: Tensor = super().forward(x)[0]
-        return states
-
-
-class _Convolution(nn.Conv1d):
-    """torch's convolution over positions, with features last."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x.mT).mT
-
-
-@dataclass(frozen=True)
-class Layer:
-    """A layer from a point, of linear n d² + quadratic n² d multiplications."""
-
-    make: Callable[[Point], nn.Module]
-    linear: float
-    quadratic: float = 0.0
-
-    def products(self, n: int, d: int) -> float:
-        """Return the multiplications for a sequence of n positions of d features."""
-        return self.linear * n * d**2 + self.quadratic * n**2 * d
-
-
-def _convolution(point: Point) -> nn.Module:
-    return _Convolution(point.width, point.width, _KERNEL, padding=_KERNEL // 2)
-
-
-LAYERS = {
-    GRU: Layer(lambda point: _Recurrent(point.width, point.width, batch_first=True), 6),
-    CONVOLUTION: Layer(_convolution, _KERNEL),
-    ATTENTION: Layer(lambda point: MultiheadAttention(point.width, point.heads), 4, 2),
-}
-
-
-def prepared(name: str, point: Point) -> Run:
-    """Return a call of a layer on normal numbers, or its forward and backward pass.
-
-    >>> states = prepared("GRU", Point("forward", 5, 8, 2, 2, "cpu", 1))()
-    >>> states.shape, states.requires_grad
-    (torch.Size([2, 5, 8]), False)
-    """
-    torch.manual_seed(0)
-    module = LAYERS[name].make(point).to(point.device)
-    x = torch.randn(point.batch, point.length, point.width, device=point.device)
-    if point.way == "forward+backward":
-        return training(lambda x, *_: module(x))(x.requires_grad_(), *module.parameters())
-
-    def forward() -> Tensor:
-        with torch.no_grad():
-            output: Tensor = module(x)
-        return output
-
-    return forward
-
-
-def bytes_of(name: str, point: Point) -> int:
-    """Return the growth of a fresh process's memory during one call of a layer."""
-    return alone("studies.complexity", [name, json.dumps(vars(point))])
-
-
-def _main(name: str, point: Point) -> None:
-    """Print the bytes of `bytes_of`, in the fresh process."""
-    torch.set_num_threads(point.threads)
-    prepared(name, replace(point, length=_WARM))()
-    sys.stdout.write(f"{growth(prepared(name, point), torch.device(point.device))}\n")
-
-
 def measure(options: Options) -> Work:
-    """Return a step for each length and pass."""
-    sizes, device, steps = options.sizes(), str(choose_device(options.device)), []
-    threads = torch.get_num_threads()
-    for length, way in product(sizes["lengths"], PASSES):
-        point = Point(way, length, sizes["width"], sizes["batch"], sizes["heads"], device, threads)
-        do = partial(_take_turns, point, sizes["seconds"])
-        steps.append(Step(f"{way}, length {length}", [{"pass": way, "length": length}], do))
-    return Work(steps, {**sizes, "device": device, "threads": threads})
+    """Return steps: counts, reach, and for each pass times, memory and threads."""
+    sizes, device = options.sizes(), str(choose_device(options.device))
+    lengths, seconds = sizes.pop("lengths"), sizes.pop("seconds")
+    more = 1 if device != "cpu" else options.threads or min(2, os.cpu_count() or 1)
 
+    def step(measured: str, do: Callable[[], dict[str, Any]], **about: Any) -> Step:
+        about = {"measured": measured, **about}
+        return Step(", ".join(map(str, about.values())), [about], lambda _: [{**about, **do()}])
 
-def _take_turns(point: Point, seconds: float, _: Folder) -> list[dict[str, Any]]:
-    """Time all layers at one point in turns, and measure the memory of each."""
-    calls = {name: prepared(name, point) for name in LAYERS}
-    rounds, layers = in_turns(calls, seconds=seconds, wait=waiting(torch.device(point.device)))
-    layers = {name: {**columns, **_memory(name, point)} for name, columns in layers.items()}
-    return [{"pass": point.way, "length": point.length, "rounds": rounds, "layers": layers}]
-
-
-def _memory(name: str, point: Point) -> dict[str, Any]:
-    try:
-        return {"bytes": bytes_of(name, point)}
-    except Absent as error:
-        return {"bytes": None, "absent": str(error)}
+    long = long_end(lengths)
+    steps = [
+        step("operations", partial(count, lengths, sizes["width"], sizes["heads"])),
+        step("reach", reached),
+    ]
+    for way, length in product(PASSES, lengths):
+        point, about = Point(way, length, **sizes, device=device), {"way": way, "length": length}
+        steps.append(step("time", partial(take_turns, point, seconds), **about))
+        if length in (long[0], long[-1]):
+            steps.append(step("memory", partial(memory, point), **about))
+        if length == long[0] and more > 1:
+            steps.append(step("threads", partial(compare_threads, point, seconds, more), **about))
+    return Work(steps, {"lengths": lengths, "seconds": seconds, **sizes, "device": device, "threads": more})
 
 
 class Findings:
-    """Exponents, crossings and the verdict."""
+    """Operations, chains, reach, times, memory, and the verdict."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
-        self.rows = {(row["pass"], row["length"]): row for row in content["rows"]}
-        self.layers = list(content["rows"][0]["layers"])
-        self.lengths = sorted({length for _, length in self.rows})
-        self.width = int(content["arguments"]["width"])
+        arguments, rows = content["arguments"], content["rows"]
+        self.width, self.lengths = int(arguments["width"]), sorted(arguments["lengths"])
+        self.processor = arguments["device"] == "cpu"
         self.long = long_end(self.lengths)
-        self.claims = [claim for way in PASSES for claim in self._claims(way)]
+        self.rows = {(row["measured"], row.get("way"), row.get("length")): row for row in rows}
+        self.counted = self.rows["operations", None, None]["layers"]
+        self.reached = self.rows["reach", None, None]
+        self.more = int(arguments["threads"])
+        self.claims = [*self._counts(), *self._reaches()]
+        for way in PASSES:
+            self.claims += [*self._memories(way), *self._times(way), *self._threads(way)]
         self.verdict = conclude(self.claims)
 
-    def medians(self, way: str, name: str) -> list[Estimate]:
-        rows = [self.rows[way, length] for length in self.lengths]
-        return [timed(row["layers"][name], row["rounds"]) for row in rows]
+    def time(self, way: str, name: str, length: int) -> Estimate:
+        row = self.rows["time", way, length]
+        return timed(row["layers"][name], row["rounds"])
 
-    def _long(self, way: str, name: str, key: str) -> list[Any]:
-        return [self.rows[way, length]["layers"][name][key] for length in self.long]
-
-    def _products(self, name: str) -> list[float]:
-        return [LAYERS[name].products(length, self.width) for length in self.long]
-
-    def _power(self, way: str, amounts: list[float], errors: list[float], shape: list[float]) -> Power:
-        freedoms = [self.rows[way, length]["rounds"] - 1.0 for length in self.long]
-        power = exponent(self.long, amounts, errors, shape, freedoms=freedoms)
+    def power(self, way: str, name: str) -> Power:
+        """The power of the length in a layer's time at the long end."""
+        medians = [self.time(way, name, length) for length in self.long]
+        shape = [LAYERS[name].products(length, self.width) for length in self.long]
+        seconds, errors = [median.value for median in medians], [median.error for median in medians]
+        freedoms = [median.sources[0].freedom for median in medians]
+        power = exponent(self.long, seconds, errors, shape, freedoms=freedoms)
         assert power is not None
         return power
 
-    def time(self, way: str, name: str) -> Power:
-        seconds, errors = (self._long(way, name, key) for key in ("seconds", "error"))
-        return self._power(way, seconds, errors, self._products(name))
+    def threads(self, way: str, name: str) -> tuple[Estimate, Estimate] | None:
+        """The times on one thread and on several, if they are measured."""
+        row = self.rows.get(("threads", way, self.long[0]))
+        if row is None or not row["rounds"]:
+            return None
+        alone, several = (timed(columns, row["rounds"]) for columns in row["layers"][name])
+        return alone, several
 
-    def beside(self, way: str, name: str) -> Estimate:
-        """Return attention's exponent minus a layer's.
+    def _counts(self) -> list[Claim]:
+        counts = {name: self.counted[name]["multiplications"] for name in LAYERS}
+        chains = {name: self.counted[name]["chain"] for name in LAYERS}
+        formulas = {name: [LAYERS[name].products(n, self.width) for n in self.lengths] for name in LAYERS}
+        grown = {name: of[-1] / of[0] for name, of in counts.items()}
+        slower = max(grown[GRU], grown[CONVOLUTION])
+        steady = all(len({*chains[name]}) == 1 for name in LAYERS if name != GRU)
+        steps = (chains[GRU][-1] - chains[GRU][0]) / (self.lengths[-1] - self.lengths[0])
+        ends = f"{self.lengths[0]} to {self.lengths[-1]} positions"
+        others = ", ".join(str(chains[name][0]) for name in LAYERS if name != GRU)
+        return [
+            Claim("each layer multiplies as often as its formula says", Exact(counts == formulas), f"counted, {ends}"),
+            Claim(
+                f"the multiplications of {ATTENTION} grow faster than those of {GRU} and {CONVOLUTION}",
+                Exact(min(grown[TEXTBOOK], grown[ATTENTION]) > slower),
+                f"by {grown[TEXTBOOK]:,.0f} beside {grown[GRU]:,.0f} and {grown[CONVOLUTION]:,.0f}, {ends}",
+            ),
+            Claim(
+                f"each position of a {GRU} waits for the one before, and no position of the other layers does",
+                Exact(steady and steps >= 1),
+                f"{steps:.0f} operations in turn for each position, and {others} at every length",
+            ),
+        ]
 
-        It is the exponent of the ratio of times taken in turns: a disturbance of both cancels.
-        """
-        seconds, errors = (
-            [np.array(self._long(way, layer, key)) for layer in (ATTENTION, name)] for key in ("seconds", "error")
-        )
-        ratios = seconds[0] / seconds[1]
-        apart = ratios * np.hypot(errors[0] / seconds[0], errors[1] / seconds[1])
-        shape = [ours / theirs for ours, theirs in zip(self._products(ATTENTION), self._products(name), strict=True)]
-        return self._power(way, ratios.tolist(), apart.tolist(), shape).exponent
+    def _reaches(self) -> list[Claim]:
+        layers, lengths, inputs = (self.reached[key] for key in ("layers", "lengths", "inputs"))
+        plain = [[min(count * (KERNEL - 1) + 1, n) for count in layers] for n in lengths]
+        dilated = [[min(KERNEL**count, n) for count in layers] for n in lengths]
+        first = all(of[0] == n for name in (GRU, ATTENTION) for n, of in zip(lengths, inputs[name], strict=True))
+        inputs_of = {name: f"{', '.join(map(str, of[-1]))} inputs" for name, of in inputs.items()}
+        by = f"by {', '.join(map(str, layers))} layers, k = {KERNEL}"
+        return [
+            Claim(f"one layer of {ATTENTION} or {GRU} reaches every input", Exact(first), f"all of {lengths[-1]}"),
+            Claim(
+                f"a {CONVOLUTION} has a fixed size: a layer reaches k - 1 inputs more, at every length",
+                Exact(inputs[CONVOLUTION] == plain),
+                f"{inputs_of[CONVOLUTION]} {by}",
+            ),
+            Claim(
+                "log_k n layers of dilated convolution reach all n inputs",
+                Exact(inputs[DILATED] == dilated),
+                f"{inputs_of[DILATED]} {by}",
+            ),
+        ]
 
-    def memory(self, way: str, name: str) -> Power | None:
-        """Return the power of the length in a layer's memory, if it is visible."""
-        amounts = self._long(way, name, "bytes")
-        visible = all(amount is not None and amount >= _VISIBLE for amount in amounts)
-        return exponent(self.long, amounts) if visible else None
+    def _memories(self, way: str) -> list[Claim]:
+        held = self.rows["memory", way, self.long[-1]]["layers"]
+        if None in held.values() or held[TEXTBOOK] < _VISIBLE:
+            return []
+        largest = max(size for name, size in held.items() if name != TEXTBOOK)
+        sizes = ", ".join(f"{held[name] / 2**20:,.1f} ({name})" for name in LAYERS)
+        text = f"{way}, {TEXTBOOK}, takes more than {_MUCH} times the memory of each other layer"
+        return [Claim(text, Exact(held[TEXTBOOK] > _MUCH * largest), f"MiB at {self.long[-1]} positions: {sizes}")]
 
-    def expected(self, name: str) -> float:
-        power = exponent(self.long, self._products(name))
-        assert power is not None
-        return power.value
+    def _times(self, way: str) -> list[Claim]:
+        first, last, claims = self.long[0], self.long[-1], list[Claim]()
+        short = max(length for length in self.lengths if length < self.width)
+        for name, other in product((TEXTBOOK, ATTENTION), (GRU, CONVOLUTION)):
+            ours, theirs = ([self.time(way, layer, length) for length in (first, last)] for layer in (name, other))
+            rise = ratio([ours[1], theirs[0]], [ours[0], theirs[1]])
+            text = f"{way}, the time of {name} grows faster than that of {other}"
+            claims.append(Claim(text, rise, f"by a factor of {times(rise)} from {first} to {last} positions"))
+        for name in (TEXTBOOK, ATTENTION):
+            lead = ratio([self.time(way, GRU, short)], [self.time(way, name, short)])
+            text = f"{way}, {name} takes less time than {GRU} at n = {short} < d = {self.width}"
+            claims.append(Claim(text, lead, f"the {GRU} takes {times(lead)} times as long"))
+        return claims
 
-    def _claims(self, way: str) -> list[Claim]:
-        claims = []
-        for name in self.layers:
-            if name != ATTENTION:
-                rise = self.beside(way, name)
-                claims.append(Claim(f"{way}, {ATTENTION} grows faster than {name}", rise, f"by n^({rise.text()})"))
-        for name in self.layers:
-            power, expected = self.time(way, name), self.expected(name)
-            text = f"{way}, {name} grows as its formula, n^{expected:.2f}"
-            claims.append(Claim(text, Within(power.exponent.less(expected), NEAR), f"n^({power.text()})"))
+    def _threads(self, way: str) -> list[Claim]:
+        claims, recurrent = list[Claim](), self.threads(way, GRU)
+        for name in (CONVOLUTION, TEXTBOOK, ATTENTION):
+            ours = self.threads(way, name)
+            if ours is not None and recurrent is not None:
+                more = ratio([ours[0], recurrent[1]], [ours[1], recurrent[0]])
+                text = f"{way}, {name} gains more by a second thread than {GRU}"
+                claims.append(Claim(text, more, f"by a factor of {times(more)}"))
         return claims
 
     def table(self, way: str) -> list[list[str]]:
-        times, amounts = [["length", *map(str, self.lengths), "exponent", "by its formula"]], []
-        for name in self.layers:
-            cells = [*map(milliseconds, self.medians(way, name)), self.time(way, name).text()]
-            times.append([f"{name}, ms", *cells, f"{self.expected(name):.2f}"])
-            memory = self.memory(way, name)
-            sizes = [self.rows[way, length]["layers"][name]["bytes"] for length in self.lengths]
-            cells = ["-" if size is None else f"{size / 2**20:.1f}" for size in sizes]
-            amounts.append([f"{name}, MiB", *cells, "-" if memory is None else memory.text(), ""])
-        return [list(row) for row in zip(*times, *amounts, strict=True)]
+        header = ["length", *(f"{name}, ms" for name in LAYERS), *(f"{name}, MiB" for name in LAYERS)]
+        rows = [header]
+        for length in self.lengths:
+            row = self.rows.get(("memory", way, length), {"layers": dict.fromkeys(LAYERS)})
+            sizes = ["" if size is None else f"{size / 2**20:,.1f}" for size in row["layers"].values()]
+            rows.append([str(length), *(milliseconds(self.time(way, name, length)) for name in LAYERS), *sizes])
+        return [*rows, ["exponent", *(self.power(way, name).text() for name in LAYERS), *[""] * len(LAYERS)]]
 
-    def crossing(self, way: str) -> str:
+    def operations(self) -> list[list[str]]:
+        cells = [(name, of) for of in ("multiplications", "chain") for name in LAYERS]
+        columns = [[f"{name}, {of}", *(f"{x:,}" for x in self.counted[name][of])] for name, of in cells]
+        return [list(row) for row in zip(["length", *map(str, self.lengths)], *columns, strict=True)]
+
+    def reach(self) -> list[list[str]]:
+        layers, lengths, inputs = (self.reached[key] for key in ("layers", "lengths", "inputs"))
+        header = ["layer", "inputs", *(f"{layer} layer{'s' if layer > 1 else ''}" for layer in layers)]
+        rows = [[name, n, *of] for name in inputs for n, of in zip(lengths, inputs[name], strict=True)]
+        return [header, *([str(cell) for cell in row] for row in rows)]
+
+    def gains(self) -> list[list[str]]:
+        heads = ("1 thread, ms", f"{self.more} threads, ms", "ratio")
+        rows = [["layer", *heads]]
+        for way, name in product(PASSES, LAYERS):
+            if (both := self.threads(way, name)) is not None:
+                alone, several = both
+                cells = [milliseconds(alone), milliseconds(several), times(ratio([alone], [several]))]
+                rows.append([f"{way}, {name}", *cells])
+        return rows
+
+    def crossing(self, way: str, name: str) -> str:
         """Return the shortest length with attention slower than the GRU, in words."""
-        ours, theirs = ([time.value for time in self.medians(way, name)] for name in (ATTENTION, GRU))
+        ours, theirs = ([self.time(way, of, n).value for n in self.lengths] for of in (name, GRU))
         met = crossings(self.lengths, ours, theirs)
-        if met and ours[-1] > theirs[-1]:
-            return f"{way}, {ATTENTION} takes longer than the {GRU} from {self._widths(met[-1])}"
-        if ours[-1] > theirs[-1]:
-            return f"{way}, {ATTENTION} takes longer than the {GRU} from {self.lengths[0]} positions on already"
-        ahead = f"{way}, {ATTENTION} takes less time than the {GRU} up to {self.lengths[-1]} positions"
-        ahead = f"{ahead} by the medians, there by a factor of {theirs[-1] / ours[-1]:.1f}"
-        if self.beside(way, GRU).beyond() < 1:
-            return ahead
-        attention, gru = self.time(way, ATTENTION), self.time(way, GRU)
-        n = 2 ** ((gru.line.start - attention.line.start) / (attention.value - gru.value))
-        return f"{ahead}; the fitted powers would meet at {self._widths(n).replace(' positions on', '')}"
-
-    def _widths(self, length: float) -> str:
-        return f"{length:.0f} positions on, {length / self.width:.1f} times the width"
+        if ours[-1] <= theirs[-1]:
+            factor = f"there by a factor of {theirs[-1] / ours[-1]:.1f}"
+            return f"{way}, {name} takes less time than the {GRU} up to {self.lengths[-1]} positions, {factor}"
+        if not met:
+            return f"{way}, {name} takes longer than the {GRU} from {self.lengths[0]} positions on already"
+        start = f"{met[-1]:.0f} positions on, {met[-1] / self.width:.1f} times the width"
+        return f"{way}, {name} takes longer than the {GRU} from {start}"
 
     def fields(self) -> dict[str, Any]:
+        crossed = [self.crossing(way, name) for way in PASSES for name in (TEXTBOOK, ATTENTION)]
+        seconds = "processor seconds of one thread" if self.processor else "seconds by the clock on the wall"
         return {
-            **{f"crossing_{number}": f"{sentence(self.crossing(way))}." for number, way in enumerate(PASSES)},
+            "claims": tabled(self.claims),
+            "crossings": "\n".join(f"- {sentence(line)}." for line in crossed),
             **{f"table_{number}": self.table(way) for number, way in enumerate(PASSES)},
+            "operations": self.operations(),
+            "reach": self.reach(),
+            "gains": table(gains) if len(gains := self.gains()) > 1 else _ALONE,
+            "seconds": seconds,
             "rule": rule(len(self.claims), seeded=False),
         }
 
@@ -308,11 +293,11 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
     pictures = {}
     for number, way in enumerate(PASSES):
         curves = []
-        for name in result.layers:
-            line = result.time(way, name)
-            ends = 1e3 * line.at(result.lengths[0]), 1e3 * line.at(result.lengths[-1])
-            times = result.medians(way, name)
-            curves.append(curve(f"{name}: n^({line.text()})", result.lengths, times, trend=ends))
+        for name in LAYERS:
+            line = result.power(way, name)
+            medians = [result.time(way, name, length) for length in result.lengths]
+            ends = line.at(result.lengths[0]), line.at(result.lengths[-1])
+            curves.append(curve(f"{name}: n^({line.text()})", result.lengths, medians, trend=ends))
         pictures[f"picture_{number}"] = draw_powers(
             curves,
             folder / way.replace("+", "-"),
@@ -325,19 +310,40 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    sentence="time and memory of layers by sequence length (Vaswani et al. 2017, table 1)",
-    title="Time and memory of a layer by length",
+    sentence="operations, time, reach and memory of layers by sequence length (Vaswani et al. 2017, table 1)",
+    title="What a layer costs by length, and how far it reaches",
     claim="A self-attention layer takes n² d operations where a recurrent one takes n d² and a convolution k n d², for "
-    "n positions of d features and a kernel of k: it is faster than the recurrent one while n is smaller than d.",
+    "n positions of d features and a kernel of k: it is faster than the recurrent one while n is smaller than d. It "
+    "takes one step in turn and reaches every input. A recurrent layer takes n steps. Convolutions take one, and n / k "
+    "layers of them reach every input, or log_k n if they are dilated.",
     source="Vaswani et al. 2017, section 4 and table 1, https://arxiv.org/abs/1706.03762",
     options=Options,
     measure=measure,
     compare=Findings,
     plot=_plot,
     body="""
-{crossing_0}
+{crossings}
 
-{crossing_1}
+## What is claimed
+
+{claims}
+
+{rule}
+
+## Operations
+
+{operations}
+
+Multiplications are those of one sequence, counted by torch: 6 n d² of the GRU, 3 n d² of the convolution and 4 n d² +
+2 n² d of self-attention, projections included. The chain is the longest one of operations that wait for another, in the
+graph of the forward pass: the sequential steps of the paper's table, each of several operations.
+
+## Reach
+
+{reach}
+
+Cells are the numbers of inputs with an effect on the last output, by the sequential Jacobian of layers on top of each
+other in float64. Convolutions have a kernel of 3 over earlier positions. Dilated, layer l reads every 3^(l - 1)-th.
 
 ## Forward
 
@@ -351,41 +357,28 @@ STUDY = Study(
 
 {table_1}
 
+## A second thread
+
+{gains}
+
 ## How it was measured
 
-Width d = {arguments[width]}, kernel k = 3, heads: {arguments[heads]}, batch: {arguments[batch]}.
+Width d = {arguments[width]}, heads: {arguments[heads]}, batch: {arguments[batch]}. `self-attention, n × n weights` is
+softmax(q kᵀ / √D) v in plain torch. `self-attention` is `saccade.nn.MultiheadAttention` on the backend that `auto`
+chooses, which need not hold all weights.
 
-| layer | by the table | multiplications a sequence |
-|---|---:|---:|
-| GRU | n d² | 6 n d² |
-| convolution | k n d² | 3 n d² |
-| self-attention | n² d | 4 n d² + 2 n² d |
+Times are {seconds}. At each length all layers are called in turns in one process, in the opposite order every other
+round. A time is the median over rounds, ± half of its 95% interval (Student's t, one degree of freedom less than
+rounds), from the middle half of the times. Threads are compared by the clock on the wall, at the shortest length of the
+long end, all layers and both numbers in turns. Claims about times compare these medians alone, by
+the logarithms of their ratios.
 
-At each length all layers are called in turns in one process, in the opposite order every other round, so that other
-work of the machine disturbs all of them. The time is the median over rounds, ± half of its 95% interval (Student's t,
-one degree of freedom less than rounds), from the middle half of the times.
+Memory is the growth of a fresh process's peak during one call, measured once. On a GPU it is that of torch's allocator.
+Weights and input exist before the call.
 
-Memory is the growth of the process's peak during one call, each number in a fresh process; on a GPU it is that of
-torch's allocator. Weights and input exist before the call.
-
-Exponents are slopes of straight lines through logarithms, at the long end alone: lengths of a fourth of the longest or
-more, three at the least. Their interval (± half of it, 95%) is the wider of two: by the errors of the times, and by
-their distances from the formula's curve, with two degrees of freedom less than lengths. An exponent agrees with its
-formula if the whole interval lies within 0.2 of the formula's.
-
-{rule}
-
-The formulas count all multiplications of a layer: 6 n d² for the two matrices of a GRU's three gates, 3 n d² for the
-convolution, and for self-attention 4 n d² of projections beside the 2 n² d of the table. So the expected exponent of
-self-attention lies between 1 and 2, and by multiplications alone it takes as long as the GRU at n = d. In the paper's
-table the n sequential steps of a recurrent layer have a column of their own. Here they show in the time of a step.
-
-Self-attention is `saccade.nn.MultiheadAttention` on the backend that `auto` chooses. The backend need not hold all n²
-weights, so its memory may grow with n alone.
+Exponents are slopes of straight lines through logarithms, at the long end: lengths of a fourth of the longest or more.
+They are no claims.
 
 {where}
 """,
 )
-
-if __name__ == "__main__":
-    _main(sys.argv[1], Point(**json.loads(sys.argv[2])))

@@ -12,8 +12,9 @@ from studies import bottleneck as copied
 from studies import fast_weights as mixing
 from studies import isolation as isolated
 from studies import memory_or_attention as either
-from studies.complexity import LAYERS
 from studies.fast_weights import SOLVED
+from studies.frame.layers import ATTENTION as ATTENTION_LAYER
+from studies.frame.layers import CONVOLUTION, DILATED, GRU, LAYERS, TEXTBOOK
 from studies.frame.seeds import pack
 from studies.implicit import ATTENTION as ATTENDED
 from studies.implicit import JACOBIAN
@@ -252,19 +253,27 @@ def scaling(rng, effect):
 
 
 def complexity(rng, effect):
-    """A layer whose exponent is as far above its formula's as still counts as near, less an effect."""
-    width = 64
-    more = dict.fromkeys(LAYERS, 0.0) | {"convolution": 0.2 - effect, "self-attention": 0.19 - 0.19}
-    factors = {
-        name: lambda n, layer=layer, name=name: 1e-12 * layer.products(n, width) * n ** more[name]
+    """A layer of attention whose time grows by the same power as a convolution's, and an effect more."""
+    width, lengths = 64, (32, 256, 362, 512, 724, 1024)
+    factors = {GRU: lambda n: 1e-5 * n, CONVOLUTION: lambda n: 1e-7 * n**1.2}
+    factors |= {TEXTBOOK: lambda n: 1e-8 * n**2.0, ATTENTION_LAYER: lambda n: 1e-8 * n ** (1.2 + effect)}
+    counts = {
+        name: {
+            "multiplications": [layer.products(n, width) for n in lengths],
+            "chain": [n if name == GRU else 5 for n in lengths],
+        }
         for name, layer in LAYERS.items()
     }
-    rows = []
+    inputs = {GRU: [[9]], CONVOLUTION: [[3]], DILATED: [[3]], ATTENTION_LAYER: [[9]]}
+    rows = [{"measured": "operations", "layers": counts}]
+    rows.append({"measured": "reach", "layers": [1], "lengths": [9], "inputs": inputs})
     for way in ("forward", "forward+backward"):
-        for n, seconds in timed(rng, factors, (256, 362, 512, 724, 1024), 0.01):
-            found = {name: {"seconds": one, "error": 0.01 * one, "bytes": None} for name, one in seconds.items()}
-            rows.append({"pass": way, "length": n, "rounds": 20, "layers": found})
-    return {"rows": rows, "arguments": {"width": width}}
+        for n, seconds in timed(rng, factors, lengths, 0.05):
+            found = {name: {"seconds": one, "error": 0.05 * one} for name, one in seconds.items()}
+            rows.append({"measured": "time", "way": way, "length": n, "rounds": 20, "layers": found})
+        rows.append({"measured": "memory", "way": way, "length": 1024, "layers": dict.fromkeys(LAYERS)})
+    arguments = {"width": width, "lengths": lengths, "device": "cpu", "threads": 1}
+    return {"rows": rows, "arguments": arguments}
 
 
 def implicit(rng, effect):

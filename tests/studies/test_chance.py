@@ -30,7 +30,7 @@ EFFECTS = {
     "experts": 3.5,
     "regression": 0.1,
     "scaling": 0.15,
-    "complexity": 0.2,
+    "complexity": 0.3,
     "implicit": 0.1,
     "alignment": 0.2,
     "memory_or_attention": 0.3,

@@ -1,33 +1,47 @@
 import pytest
-import torch
 
 from saccade import look
-from saccade.bench.row import Absent
 from saccade.cli import main
 from saccade.errors import ArgumentError
 from studies import complexity
-from studies.complexity import LAYERS, PASSES, STUDY, Findings, Options, Point, bytes_of, measure, prepared
+from studies.complexity import STUDY, Findings, Options, measure
+from studies.frame import layers
+from studies.frame.layers import ATTENTION, CONVOLUTION, DILATED, GRU, LAYERS, PASSES, TEXTBOOK
 from study_rows import complete, described, stored, written
+from tiers import every
 
-POWERS = {"GRU": (1.0, 8.0), "convolution": (1.0, 2.0), "self-attention": (1.8, 0.05)}
+POWERS = {GRU: (1.0, 8.0), CONVOLUTION: (1.0, 2.0), TEXTBOOK: (1.9, 0.06), ATTENTION: (1.8, 0.05)}
+LENGTHS = (32, 128, 256, 362, 512, 724, 1024)
+WIDTH = 64
 
 
-def made_up(powers=POWERS, lengths=(128, 256, 362, 512, 724, 1024), error=0.001, width=64):
+def made_up(powers=POWERS, error=0.001, gains=(1.0, 1.5, 1.6, 1.8), busy=0.0):
     """report.json of layers whose times are powers of the length: from their names to exponent and factor."""
-    rows = [
-        {
-            "pass": way,
-            "length": n,
-            "rounds": 9,
-            "layers": {
-                name: {"seconds": 1e-6 * factor * n**power, "error": 1e-6 * error * factor * n**power, "bytes": n << 14}
-                for name, (power, factor) in powers.items()
-            },
+    counts = {
+        name: {
+            "multiplications": [int(layer.products(n, WIDTH)) for n in LENGTHS],
+            "chain": [10 * n if name == GRU else 5 for n in LENGTHS],
         }
-        for n in lengths
-        for way in ("forward", "forward+backward")
+        for name, layer in LAYERS.items()
+    }
+    inputs = {GRU: [[9, 9]], CONVOLUTION: [[3, 5]], DILATED: [[3, 9]], ATTENTION: [[9, 9]]}
+    rows = [
+        {"measured": "operations", "layers": counts},
+        {"measured": "reach", "layers": [1, 2], "lengths": [9], "inputs": inputs},
     ]
-    arguments = {"width": width, "heads": 4, "batch": 2}
+    for way in PASSES:
+        for n in LENGTHS:
+            about = {"way": way, "length": n}
+            seconds = {name: 1e-6 * factor * n**power for name, (power, factor) in powers.items()}
+            times = {name: {"seconds": x, "error": error * x} for name, x in seconds.items()}
+            rows.append({"measured": "time", **about, "rounds": 9, "layers": times})
+        held = {name: (32 if name == TEXTBOOK else 4) << 20 for name in LAYERS}
+        rows.append({"measured": "memory", "way": way, "length": LENGTHS[-1], "layers": held})
+        pairs = [[{"seconds": 1.0, "error": error}, {"seconds": 1 / gain, "error": error / gain}] for gain in gains]
+        both = dict(zip(LAYERS, pairs, strict=True))
+        row = {"measured": "threads", "way": way, "length": 256, "busy": busy}
+        rows.append({**row, "rounds": 0 if busy else 9, "layers": {} if busy else both})
+    arguments = {"width": WIDTH, "heads": 4, "batch": 2, "lengths": [*LENGTHS], "device": "cpu", "threads": 2}
     about = {"hardware": {"device": "cpu"}, "versions": {"torch": "2"}}
     return {"report": "complexity", "command": "c", "arguments": arguments, "runs": {}, "rows": rows, **about}
 
@@ -38,102 +52,105 @@ def content():
     return made_up()
 
 
+def results(content):
+    """The verdicts by the texts of claims."""
+    table = Findings(content).fields()["claims"]
+    return {text: result for text, _, result in table[1:]}
+
+
 def test_growth_by_formula_reproduces_the_claim(content):
-    found = Findings(content)
-    assert found.verdict.result == "reproduced"
-    assert "forward, self-attention grows as its formula, n^1.79: reproduced, n^(1.80 ± 0.06)" in found.verdict.reason
-    assert found.long == [256, 362, 512, 724, 1024]
-    assert found.expected("GRU") == pytest.approx(1.0) and 1.75 < found.expected("self-attention") < 1.9
+    findings = Findings(content)
+    assert findings.verdict.result == "reproduced"
+    words = "forward, the time of self-attention grows faster than that of GRU: reproduced, by a factor of 3.03 (3.0"
+    assert words in findings.verdict.reason
+    assert findings.long == [256, 362, 512, 724, 1024]
+    assert len(findings.claims) == 6 + 2 * (1 + 4 + 2 + 3)
 
 
-@pytest.mark.parametrize(
-    ("changed", "result"),
+@every(
+    ("changed", "text", "result"),
     [
-        ({"convolution": (0.7, 2.0)}, "contradicted"),  # it does not grow as its formula
-        ({"self-attention": (1.0, 0.05)}, "contradicted"),
+        ({ATTENTION: (1.0, 0.05)}, f"the time of {ATTENTION} grows faster than that of {GRU}", "not decided"),
+        ({ATTENTION: (0.9, 0.05)}, f"the time of {ATTENTION} grows faster than that of {GRU}", "contradicted"),
+        ({TEXTBOOK: (1.9, 9.0)}, f"{TEXTBOOK} takes less time than {GRU} at n = 32 < d = 64", "contradicted"),
     ],
 )
-def test_the_numbers_decide(changed, result):
-    assert Findings(made_up({**POWERS, **changed})).verdict.result == result
+def test_times_decide(changed, text, result):
+    assert results(made_up({**POWERS, **changed}))[f"forward, {text}"] == result
 
 
-def test_large_errors_decide_nothing():
-    assert Findings(made_up(error=2.0)).verdict.result == "not decided"
+def test_large_errors_decide_nothing_about_times():
+    verdicts = results(made_up(error=2.0))
+    assert {result for text, result in verdicts.items() if "forward" in text and "memory" not in text} == {
+        "not decided"
+    }
+    assert [*verdicts.values()][:6] == 6 * ["reproduced"]
+
+
+def test_counts_decide():
+    changed = made_up()
+    layer = changed["rows"][0]["layers"]
+    layer[CONVOLUTION]["multiplications"][0] += 1
+    layer[ATTENTION]["chain"][1] += 1
+    changed["rows"][1]["inputs"][CONVOLUTION] = [[3, 6]]
+    verdicts = [*results(changed).values()][:6]
+    assert verdicts == ["contradicted", "reproduced", "contradicted", "reproduced", "contradicted", "reproduced"]
+
+
+def test_memory_decides_if_it_is_visible(content):
+    text = f"forward, {TEXTBOOK}, takes more than 2 times the memory of each other layer"
+    held = next(row["layers"] for row in content["rows"] if row["measured"] == "memory")
+    for size, result in ((32 << 20, "reproduced"), (7 << 20, "contradicted"), (1 << 19, None)):
+        held[TEXTBOOK] = size
+        assert results(content).get(text) == result
+    held[TEXTBOOK], held[GRU] = 32 << 20, None
+    assert text not in results(content)
+    assert Findings(content).table("forward")[-2][5:] == ["", "4.0", "32.0", "4.0"]
+
+
+def test_gains_of_a_second_thread_decide_on_a_quiet_machine():
+    text = f"forward, {CONVOLUTION} gains more by a second thread than {GRU}"
+    assert results(made_up())[text] == "reproduced"
+    assert results(made_up(gains=(1.5, 1.1, 1.6, 1.8)))[text] == "contradicted"
+    disturbed = made_up(busy=1.5)
+    assert text not in results(disturbed) and "other programs" in Findings(disturbed).fields()["gains"]
+    assert f"| forward, {GRU} | 1000 ± 2 | 1000 ± 2 | 1.00 (1.00 to 1.00) |" in Findings(made_up()).fields()["gains"]
 
 
 def test_the_page_has_the_crossing():
     assert "takes longer than the GRU from 569 positions on, 8.9 times the width" in Findings(made_up()).crossing(
-        "forward"
+        "forward", ATTENTION
     )
-    slow = Findings(made_up({**POWERS, "self-attention": (1.8, 9.0)}))
-    assert slow.crossing("forward").endswith("takes longer than the GRU from 128 positions on already")
-    fast = Findings(made_up({**POWERS, "self-attention": (1.8, 0.005)})).crossing("forward")
-    assert (
-        "up to 1024 positions by the medians, there by a factor of 6.2; the fitted powers would meet at 10119" in fast
-    )
-    assert fast.endswith(", 158.1 times the width")
-    never = Findings(made_up({**POWERS, "self-attention": (1.0, 1.0)})).crossing("forward")
-    assert never.endswith("there by a factor of 8.0")
-
-
-def test_a_disturbed_length_is_no_crossing(content):
-    content["rows"][0]["layers"]["self-attention"]["seconds"] = 1.0  # the shortest, forward
-    assert "from 569 positions on" in Findings(content).crossing("forward")
-    for row in content["rows"][-2:]:
-        row["layers"]["self-attention"]["seconds"] = 1e-6  # the longest
-    found = Findings(content).crossing("forward")
-    assert "takes less time than the GRU up to 1024 positions" in found and "would meet" not in found
+    slow = Findings(made_up({**POWERS, ATTENTION: (1.8, 9.0)}))
+    assert slow.crossing("forward", ATTENTION).endswith("takes longer than the GRU from 32 positions on already")
+    fast = Findings(made_up({**POWERS, ATTENTION: (1.8, 0.005)})).crossing("forward", ATTENTION)
+    assert fast.endswith("takes less time than the GRU up to 1024 positions, there by a factor of 6.2")
 
 
 def test_the_table_has_lengths_and_exponents(content):
-    header, first, *_, exponents, formulas = Findings(content).table("forward")
+    header, first, *_, last, exponents = Findings(content).table("forward")
     assert header[:2] == ["length", "GRU, ms"] and header[-1] == "self-attention, MiB"
-    assert first[:2] == ["128", "1.02 ± 0.00"] and first[-1] == "2.0"
-    assert exponents[1] == "1.00 ± 0.00" and exponents[-1] == "1.00 ± 0.00" and formulas[1] == "1.00"
+    assert first[:2] == ["32", "0.256 ± 0.001"] and first[-1] == "" and last[-1] == "4.0"
+    assert exponents[1] == "1.00 ± 0.00" and exponents[-1] == ""
 
 
-@pytest.mark.parametrize("amount", [None, 4096])
-def test_missing_or_little_memory_has_no_exponent(content, amount):
-    for row in content["rows"]:
-        row["layers"]["GRU"]["bytes"] = amount
-    found = Findings(content)
-    assert found.memory("forward", "GRU") is None and found.table("forward")[-2][4] == "-"
-    assert found.table("forward")[1][4] == ("-" if amount is None else "0.0")
-
-
-def at(way, length=5, width=8, **changed):
-    return Point(way, length, **{"width": width, "batch": 2, "heads": 2, "device": "cpu", "threads": 1, **changed})
-
-
-@pytest.mark.parametrize("name", LAYERS)
-def test_every_layer_keeps_the_shape_and_learns(name):
-    forward, training = (prepared(name, at(way)) for way in PASSES)
-    output = forward()
-    assert output.shape == (2, 5, 8) and not output.requires_grad
-    gradients = training()
-    module = LAYERS[name].make(at("forward"))
-    assert [g.shape for g in gradients] == [torch.Size((2, 5, 8)), *(p.shape for p in module.parameters())]
-    assert all(bool(g.abs().sum() > 0) for g in gradients[:2])
-
-
-def test_attention_and_recurrence_meet_at_the_width():
-    ours, theirs = LAYERS["self-attention"].products, LAYERS["GRU"].products
-    assert ours(64, 64) == theirs(64, 64) and ours(63, 64) < theirs(63, 64) and ours(65, 64) > theirs(65, 64)
-
-
-@pytest.mark.slow
-def test_memory_is_measured_in_a_process_of_its_own():
-    grown = bytes_of("convolution", at("forward", length=1 << 14, width=64))
-    assert 8 << 20 <= grown < 1 << 30  # its output alone is 8 MiB
-    with pytest.raises(Absent, match="embed_dim = 9"):
-        bytes_of("self-attention", at("forward", width=9))
+def test_the_tables_of_operations_and_reach(content):
+    fields = Findings(content).fields()
+    assert fields["operations"][1][:2] == ["32", "786,432"] and fields["operations"][-1][-1] == "5"
+    assert fields["reach"] == [
+        ["layer", "inputs", "1 layer", "2 layers"],
+        [GRU, "9", "9", "9"],
+        [CONVOLUTION, "9", "3", "5"],
+        [DILATED, "9", "3", "9"],
+        [ATTENTION, "9", "9", "9"],
+    ]
 
 
 def test_the_page_is_complete(tmp_path, content):
-    words = ["1706.03762", "**reproduced**", "Width d = 64", "4 n d² + 2 n² d", "| 128 | 1.02", "Machine: device cpu"]
+    words = ["1706.03762", "**reproduced**", "Width d = 64", "| 32 | 0.256", "Machine: device cpu", "processor seconds"]
     complete(STUDY, content, tmp_path, words, "forward", "forward-backward")
-    told = described(tmp_path / "forward.svg")["desc"]
-    assert told.startswith("GRU: n^(1.00 ± 0.00): 1.024 at 128, 2.048 at 256")
+    text = described(tmp_path / "forward.svg")["desc"]
+    assert text.startswith("GRU: n^(1.00 ± 0.00): 0.256 at 32, 1.024 at 128")
 
 
 def test_bars_of_the_plot_are_the_intervals_of_the_table(tmp_path, content, monkeypatch):
@@ -151,7 +168,7 @@ def test_bars_of_the_plot_are_the_intervals_of_the_table(tmp_path, content, monk
         assert curve.errors == pytest.approx(halves, abs=0.1) and max(halves) > 0
 
 
-WORDS = ["report", "complexity", "--lengths", "16", "8", "32", "--width", "8", "--seconds", "0.001", "--threads", "1"]
+WORDS = ["report", "complexity", "--lengths", "16", "8", "32", "--width", "16", "--seconds", "0.001", "--threads", "1"]
 
 
 @pytest.fixture
@@ -161,11 +178,10 @@ def measured(monkeypatch, tmp_path):
 
     def bytes_of(name, point):
         points.append((point.way, point.length, name))
-        if name == "convolution":
-            raise Absent("no room")
         return point.length << 20
 
-    monkeypatch.setattr(complexity, "bytes_of", bytes_of)
+    monkeypatch.setattr(layers, "bytes_of", bytes_of)
+    monkeypatch.setattr(complexity, "reached", lambda: made_up()["rows"][1])
     monkeypatch.chdir(tmp_path)
     return points
 
@@ -173,39 +189,47 @@ def measured(monkeypatch, tmp_path):
 def test_it_is_made_once_row_by_row(measured, tmp_path, capsys):
     assert main(WORDS) == 0
     out = capsys.readouterr().out
-    assert "by its formula" in out and out.endswith("report: reports/complexity\n")
+    assert "multiplications" in out and out.endswith("report: reports/complexity\n")
     folder = tmp_path / "reports/complexity"
     content = stored(folder)
     assert content["arguments"]["lengths"] == [8, 16, 32] and content["arguments"]["threads"] == 1
-    assert [(row["pass"], row["length"]) for row in content["rows"]][:3] == [
-        ("forward", 8),
-        ("forward+backward", 8),
-        ("forward", 16),
+    kinds = [(row["measured"], row.get("way"), row.get("length")) for row in content["rows"]]
+    assert kinds[:4] == [
+        ("operations", None, None),
+        ("reach", None, None),
+        ("time", "forward", 8),
+        ("memory", "forward", 8),
     ]
-    first = content["rows"][0]["layers"]
-    assert first["GRU"]["seconds"] > 0 and first["convolution"]["absent"] == "no room"
+    assert content["rows"][2]["layers"]["GRU"]["seconds"] > 0
     before = {path: path.read_bytes() for path in folder.iterdir()}
     assert main(WORDS) == 0 and "is complete already" in capsys.readouterr().err
-    assert {path: path.read_bytes() for path in folder.iterdir()} == before and len(measured) == 18
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before and len(measured) == 2 * 2 * len(LAYERS)
 
 
 @pytest.mark.slow
 def test_killed_between_rows_it_goes_on_where_it_was(measured, tmp_path, monkeypatch):
-    whole, calls = complexity.prepared, []
+    whole, calls = layers.prepared, []
 
     def killing(name, point):
         calls.append(name)
-        if len(calls) == 7:  # the third row
+        if len(calls) == 22:  # behind four counts of each of three lengths, in the third time
             raise KeyboardInterrupt
         return whole(name, point)
 
-    monkeypatch.setattr(complexity, "prepared", killing)
+    monkeypatch.setattr(layers, "prepared", killing)
     assert main(WORDS) == 130
     rows = stored(tmp_path / "reports/complexity")["rows"]
-    assert len(rows) == 2
+    assert 2 < len(rows) < 12
     assert main(WORDS) == 0
     again = stored(tmp_path / "reports/complexity")["rows"]
-    assert again[:2] == rows and len(again) == 6 and len(measured) == len(set(measured)) == 18
+    assert again[: len(rows)] == rows and len(again) == 12 and len(measured) == len(set(measured)) == 16
+
+
+@pytest.mark.slow
+def test_other_sizes_are_rejected(measured, tmp_path, capsys):
+    main(WORDS)
+    assert main([*WORDS[:-6], "--width", "32", *WORDS[-4:]]) == 2
+    assert "made with --width 16, not 32" in capsys.readouterr().err
 
 
 def test_heads_divide_the_width():
@@ -213,18 +237,12 @@ def test_heads_divide_the_width():
         measure(Options(heads=3))
 
 
-@pytest.mark.slow
-def test_other_sizes_are_rejected(measured, tmp_path, capsys):
-    main(WORDS)
-    assert main([*WORDS[:-6], "--width", "16", *WORDS[-4:]]) == 2
-    assert "made with --width 8, not 16" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
+@every(
     ("words", "complaint"),
     [
         ("--lengths 8 16 16", "--lengths: expected 3 or more, from 1 to 1048576, got 8 16 16"),
         ("--lengths 0 8 16", "--lengths: expected 3 or more"),
+        ("--lengths 32 64 99 --width 32", "--lengths: expected one below --width = 32, got 32 or more"),
         ("--width 0", "--width: expected a number above 0, got 0"),
         ("--seconds nan", "--seconds: expected a number above 0"),
         ("--threads 0", "--threads: expected a number above 0"),
