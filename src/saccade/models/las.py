@@ -46,12 +46,9 @@ _SIZES = (
 )
 
 _TONES: dict[str, Any] = {"hidden_dim": 64, "embedding_dim": 32, "layers": 2, "learning_rate": 8e-3}
-_ATTENTION_ALONE: dict[str, Any] = {**_TONES, "ctc_weight": 0.0, "attention": "content"}
 RECIPES: dict[str, dict[str, Any]] = {
     "tones": _TONES,
-    # CTC reads all that sounds from left to right, which is neither one of two voices nor another order.
-    "voices": _ATTENTION_ALONE,
-    "phrases": _ATTENTION_ALONE,
+    **{name: {**_TONES, "ctc_weight": 0.0, "attention": "content"} for name in ("voices", "phrases")},
     "files": {"hidden_dim": 256, "embedding_dim": 64, "dropout": 0.3, "ctc_weight": 0.5, "learning_rate": 2e-3},
 }
 """Default options for each data set."""
