@@ -66,7 +66,7 @@ SOURCES = {
     "docs/nn.md": ["results/benchmarks/regression-cpu.json"],
     "docs/reports.md": ["results/pointing-scenes"],
     "docs/serving.md": ["results/benchmarks/serving.json"],
-    "docs/training.md": ["results/benchmarks/training-memory.json"],
+    "results/benchmarks/training-memory.md": ["results/benchmarks/training-memory.json"],
 }
 """Files and folders that back a page which does not name them."""
 

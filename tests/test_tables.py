@@ -177,7 +177,7 @@ TABLES = [
     ("results/benchmarks/intervals", "benchmarks/window-parts", "row | a query may take", window_parts),
     ("results/benchmarks/small-parts", "benchmarks/additive-parts", "call | µs", additive_parts),
     ("results/benchmarks/small-parts", "benchmarks/additive-parts-two-threads", "call | µs", additive_parts),
-    ("docs/training", "benchmarks/training-memory", "model | pairs | shapes", training_memory),
+    ("results/benchmarks/training-memory", "benchmarks/training-memory", "model | pairs | shapes", training_memory),
     (
         "results/benchmarks/classify-text",
         "benchmarks/training-steps-classify-text",
