@@ -326,7 +326,8 @@ def _draw(images: Sequence[Mapping[str, Any]], page: Page) -> None:
             axes.add_patch(Rectangle((left, top), wide, high, fill=False, edgecolor="white", linewidth=1))
             side = "left" if column < columns / 3 else "right" if column >= 2 * columns / 3 else "center"
             x = left + {"left": 0, "center": wide / 2, "right": wide}[side]
-            y, over = (top, "bottom") if row >= rows / 2 else (top + high, "top")
+            above = row == rows - 1 or (row > 0 and column % 2 == 1)  # neighbours in a row are apart
+            y, over = (top, "bottom") if above else (top + high, "top")
             text = "\n".join(wrap(" ".join(words), 20))
             axes.text(x, y, text, color="white", fontsize=7.5, ha=side, va=over, bbox=_LABEL)
 
