@@ -138,7 +138,7 @@ class Findings:
         return Cell(LSTM, [unpack(row["gates"][way], "shares") for row in self.rows[LSTM]], weight, "copy 10")
 
     def numbers(self) -> dict[str, Estimate]:
-        """Return the difference of each claim, which it says to be above its margin."""
+        """Return the difference of each claim by its text."""
         size, margin = str(SIZES[-1]), _FEWER
         cell, position = (self.lost(name, "reads", "next") for name in (NTM, TRANSLATOR))
         more = {name: contrast(self.lost(name, "sizes", size)) for name in (NTM, TRANSLATOR)}
