@@ -317,16 +317,17 @@ attention to past states.
 
 {moved}
 
-Right answers in percent. No eye can lose more of them than it has. An eye reads four tiles of 7 × 7 pixels. It sees the patch so many pixels to the right of the
-tile that it chose. Keys of tiles have a thumbnail of 3 × 3 and the location, or the location alone.
+Right answers in percent. No eye can lose more of them than it has. An eye reads four tiles of 7 × 7 pixels. It sees the
+patch so many pixels to the right of the tile that it chose. Keys of tiles have a thumbnail of 3 × 3 and the location,
+or the location alone.
 
 ## Gates of an LSTM
 
 {gates}
 
-Bits wrong in percent, at 10 vectors. A guess has half of them wrong. Of 256 units, the third is taken whose output gates are the most shut (or open) at
-that step. Hidden units have a gate of 0, shown ones a gate of 1, and erased ones lose their cell. Once is the step of
-the mark, after the last vector.
+Bits wrong in percent, at 10 vectors. A guess has half of them wrong. Of 256 units, the third is taken whose output
+gates are the most shut (or open) at that step. Hidden units have a gate of 0, shown ones a gate of 1, and erased ones
+lose their cell. Once is the step of the mark, after the last vector.
 
 ## How it was measured
 
