@@ -138,7 +138,7 @@ class Findings:
         return Cell(LSTM, [unpack(row["gates"][way], "shares") for row in self.rows[LSTM]], weight, "copy 10")
 
     def numbers(self) -> dict[str, Estimate]:
-        """Return the difference of each claim, which it says to be above its margin."""
+        """Return the difference of each claim by its text."""
         size, margin = str(SIZES[-1]), _FEWER
         cell, position = (self.lost(name, "reads", "next") for name in (NTM, TRANSLATOR))
         more = {name: contrast(self.lost(name, "sizes", size)) for name in (NTM, TRANSLATOR)}
@@ -317,16 +317,17 @@ attention to past states.
 
 {moved}
 
-Right answers in percent. No eye can lose more of them than it has. An eye reads four tiles of 7 × 7 pixels. It sees the patch so many pixels to the right of the
-tile that it chose. Keys of tiles have a thumbnail of 3 × 3 and the location, or the location alone.
+Right answers in percent. No eye can lose more of them than it has. An eye reads four tiles of 7 × 7 pixels. It sees the
+patch so many pixels to the right of the tile that it chose. Keys of tiles have a thumbnail of 3 × 3 and the location,
+or the location alone.
 
 ## Gates of an LSTM
 
 {gates}
 
-Bits wrong in percent, at 10 vectors. A guess has half of them wrong. Of 256 units, the third is taken whose output gates are the most shut (or open) at
-that step. Hidden units have a gate of 0, shown ones a gate of 1, and erased ones lose their cell. Once is the step of
-the mark, after the last vector.
+Bits wrong in percent, at 10 vectors. A guess has half of them wrong. Of 256 units, the third is taken whose output
+gates are the most shut (or open) at that step. Hidden units have a gate of 0, shown ones a gate of 1, and erased ones
+lose their cell. Once is the step of the mark, after the last vector.
 
 ## How it was measured
 

@@ -125,7 +125,7 @@ def _gated(model: Any, episodes: Sequence[Episode]) -> dict[str, str]:
 
 
 def _hidden(lstm: Any, inputs: Tensor, mark: int, way: str) -> Tensor:
-    """Outputs `(batch, length, units)` with units hidden, shown or erased by their gates."""
+    """Outputs `(batch, length, units)` with units hidden, shown or erased."""
     of_input, of_hidden, *biases = lstm.all_weights[0]
     hidden, cell, outputs = inputs.new_zeros(len(inputs), lstm.hidden_size), torch.tensor(0.0), list[Tensor]()
     for step, x in enumerate(inputs.unbind(1)):
