@@ -63,10 +63,13 @@ def check_evidence(note, evidence):
     assert not name or f"def {name}(" in read(path) or f'"{name}": (' in read(path), evidence
 
 
-def test_rows_are_numbered():
+def test_rows_are_numbered_and_lead_to_their_section_of_a_notebook():
     counts = Counter(note for note, _ in ROWS)
     assert all(f"| [{note}](#" in PAGE for note in TESTS)
-    assert [row[0] for _, row in ROWS] == [f"{note[0]}{n + 1}" for note in TESTS for n in range(counts[note])]
+    names = [(note, f"{note[0]}{n + 1}") for note in TESTS for n in range(counts[note])]
+    assert [row[0] for _, row in ROWS] == [f"[{name}](notes/{TESTS[note]}.md#{name.lower()})" for note, name in names]
+    for note, name in names:
+        assert f'<a id="{name.lower()}"></a>' in read(f"docs/notes/{TESTS[note]}.md"), name
 
 
 def test_states_at_the_top_are_counted():
