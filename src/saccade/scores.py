@@ -284,8 +284,8 @@ class Location(Score):
         parameter("weight", self, self.weight, (None, extent.q_dim), "(..., Lmax, Dq)", extent)
         if extent.k_len > (rows := self.weight.shape[-2]):
             raise ShapeError(
-                f"key: expected at most {rows} keys, the rows of the weight of scores.Location, got {extent.k_len}. "
-                "Shorten the keys, or make the weight longer (max_length of a layer)."
+                f"weight of scores.Location: expected at least {extent.k_len} rows, one for each key, got {rows}. "
+                "Make it longer (max_length of a layer), or shorten the keys."
             )
 
 

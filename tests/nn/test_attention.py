@@ -39,7 +39,7 @@ def test_a_location_score_has_a_fixed_size():
     query, key = torch.randn(2, 5, 6), torch.randn(2, 10, 4)
     assert module(query, key[:, :9]).shape == (2, 5, 4)
     message = (
-        r"key: expected at most 9 keys, the rows of the weight of scores.Location, got 10\. .*max_length of a layer"
+        r"weight of scores.Location: expected at least 10 rows, one for each key, got 9\. .*max_length of a layer"
     )
     with pytest.raises(ShapeError, match=message):
         module(query, key)
