@@ -155,7 +155,9 @@ def test_it_knows_how_many_features_a_query_has(score, k_dim, q_dim):
 
 def test_more_keys_than_locations_are_refused():
     extent = Extent((), 2, 12, D, D, torch.float64, torch.device("cpu"), True)
-    with pytest.raises(ShapeError, match=r"weight of scores.Location: expected at least 12 rows, .*, got 11\. .*max_length"):
+    with pytest.raises(
+        ShapeError, match=r"weight of scores.Location: expected at least 12 rows, .*, got 11\. .*max_length"
+    ):
         scores.Location(ROWS).check(extent)
     scores.Location(ROWS).check(extent._replace(k_len=11))
 

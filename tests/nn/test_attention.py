@@ -38,9 +38,7 @@ def test_a_location_score_has_a_fixed_size():
     module = nn.Attention(6, 4, score="location", max_length=9)
     query, key = torch.randn(2, 5, 6), torch.randn(2, 10, 4)
     assert module(query, key[:, :9]).shape == (2, 5, 4)
-    message = (
-        r"weight of scores.Location: expected at least 10 rows, one for each key, got 9\. .*max_length of a layer"
-    )
+    message = r"weight of scores.Location: expected at least 10 rows, one for each key, got 9\. .*max_length of a layer"
     with pytest.raises(ShapeError, match=message):
         module(query, key)
 
