@@ -10,7 +10,7 @@ from study_rows import stored
 from tasks.classify_text.conftest import labelled
 from tiers import rest_slow
 
-ROWS = {"soft-hard": 6 * 2, "scores": 6, "length": 4, "order": 10 + 2 * 6, "experts": 7 * 2, "pooling": 6 * 2}
+ROWS = {"soft-hard": 6 * 2, "scores": 6, "length": 4, "order": 10 + 2 * 6, "experts": 7 * 2, "pooling": 7 * 2}
 
 
 @pytest.mark.parametrize("name", rest_slow(ROWS, fast=0))
