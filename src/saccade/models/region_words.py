@@ -15,6 +15,7 @@ from saccade._definitions.checks import in_ranges
 from saccade.auxiliary import AuxRequest
 from saccade.errors import ShapeError
 from saccade.models import image_encoder
+from saccade.models.captioning import rnn_states
 from saccade.models.image_encoder import Cells, Visual
 from saccade.models.padded import Padded
 from saccade.models.recurrent import at_positions, reversed_positions
@@ -132,8 +133,10 @@ class RegionWords(nn.Module):
         inputs = F.relu(self.word(embedded))  # Eq. 3
         # Sentences are reversed within their lengths, so that padding comes last for both directions.
         order = reversed_positions(sentences.lengths, tokens.shape[1])
-        ahead = _states(inputs, self.forwards)  # Eq. 4
-        back = at_positions(_states(at_positions(inputs, order), self.backwards), order)  # Eq. 5
+        zeros = torch.zeros_like(inputs[:, 0])
+        ahead, _ = rnn_states(self.forwards, inputs, zeros, F.relu)  # Eq. 4
+        back, _ = rnn_states(self.backwards, at_positions(inputs, order), zeros, F.relu)  # Eq. 5
+        back = at_positions(back, order)
         return F.relu(self.output(self.dropout(ahead + back)))  # Eq. 6
 
     def scores(self, regions: Cells, words: Tensor, within: Tensor) -> Tensor:
@@ -170,15 +173,6 @@ class RegionWords(nn.Module):
         mask = None if regions.lengths is None else masks.Lengths(regions.lengths)
         taken, aux = self.attention(words, regions.values, mask=mask, aux=AuxRequest(index=True))
         return (words * taken).sum(-1), aux.index
-
-
-def _states(inputs: Tensor, recurrent: nn.Linear) -> Tensor:
-    """States `(batch, length, dim)` of one direction, from zeros on."""
-    state, states = torch.zeros_like(inputs[:, 0]), list[Tensor]()
-    for step in inputs.unbind(1):
-        state = F.relu(step + recurrent(state))
-        states.append(state)
-    return torch.stack(states, 1)
 
 
 def ranking_loss(scores: Tensor, margin: float = 1.0) -> Tensor:
