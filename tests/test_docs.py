@@ -1,6 +1,5 @@
 """Examples of the documentation run, its commands parse, its pages are reachable, and none fetches from elsewhere."""
 
-import doctest
 import re
 from types import SimpleNamespace
 
@@ -24,15 +23,47 @@ LONG = ("memorize", "training", "translate", "masks-as-work")
 EXAMPLES = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LONG else [])
     for path in TEXTS
-    if ">>> " in path.read_text(encoding="utf-8")
+    if "```python\n" in path.read_text(encoding="utf-8") and path.parent.name != "notes"
 ]
-FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.REPORT_NDIFF
+RUN = script("tools/run_blocks.py")
 
 
+@pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")  # torch's, of its own decompositions
 @pytest.mark.parametrize("page", EXAMPLES)
 def test_examples_run(page):
-    failed, tried = doctest.testfile(str(page), module_relative=False, optionflags=FLAGS, encoding="utf-8")
-    assert tried and not failed
+    results, _ = RUN.run(page.read_text(encoding="utf-8"), page.name)
+    assert results.attempted and not results.failed
+
+
+@pytest.mark.parametrize(
+    "block",
+    ["1 + 1  # 3", "1 + 1\n# 3", "print(1)  # 2", "int('x')\n# ValueError: another", "1 / 0", "x = 1 / 0  # fine"],
+)
+def test_a_wrong_value_or_error_is_noticed(block, capsys):
+    results, _ = RUN.run(f"```python\n{block}\n```\n", "page")
+    assert results == (1, 1)
+
+
+def test_values_outputs_and_errors_are_compared_and_blocks_share_variables():
+    page = """```python
+x = 2  # not compared
+
+# a comment of its own
+x + 1  # 3
+print(x, x)
+# 2 2
+
+"a" * 9  # 'a...a'
+int("x")
+# ValueError: invalid literal for int() ...
+```
+
+```python
+x + x  # 4
+```
+"""
+    results, variables = RUN.run(page, "page")
+    assert results == (0, 6) and variables["x"] == 2
 
 
 @pytest.mark.parametrize("name", [name for name, text in TEXT_OF.items() if commands(text) or quoted(text)])
@@ -58,12 +89,9 @@ def test_a_wrong_command_is_noticed():
         accept_other("make demonstration")
 
 
-@every(
-    "page", [page for page in PAGES if page.parent.name != "notes"]
-)  # those are notebooks, which tests/test_examples.py runs
-def test_python_is_written_as_examples_that_run(page):
-    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.M | re.S)
-    assert all(block.startswith(">>> ") and block.endswith("\n\n") for block in blocks)
+@every("page", TEXTS)
+def test_python_can_be_copied(page):
+    assert ">>> " not in page.read_text(encoding="utf-8")
 
 
 @every("page", TEXTS)

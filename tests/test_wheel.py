@@ -10,13 +10,12 @@ from commands import ROOT
 from tiny import python
 
 PROGRAM = """
-import doctest
 import sys
 from pathlib import Path
 import saccade
 from saccade.cli import main
 assert Path(saccade.__file__).is_relative_to(sys.argv[1]), saccade.__file__
-assert not doctest.testfile(sys.argv[2], module_relative=False, encoding="utf-8").failed
+exec(Path(sys.argv[2]).read_text(encoding="utf-8"))
 sys.exit(main(["list"]))
 """
 

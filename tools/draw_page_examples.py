@@ -3,13 +3,13 @@
 `python tools/draw_page_examples.py` writes them into docs/pictures. It needs matplotlib.
 """
 
-import doctest
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
+from run_blocks import run
 
 from saccade import look
 from saccade.look._figure import FAINT, Page, draw_cells, draw_picture, ramp
@@ -22,12 +22,10 @@ _PANEL, _APART, _ROW = 1.5, 0.45, 4  # inches of a mask's side and between masks
 def values(page: str) -> dict[str, Any]:
     """Variables of a page's examples, after they have run."""
     path = ROOT / f"docs/{page}.md"
-    test = doctest.DocTestParser().get_doctest(path.read_text(encoding="utf-8"), {}, path.name, str(path), 0)
-    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    failed, tried = doctest.DocTestRunner(optionflags=flags).run(test, clear_globs=False)
-    if failed or not tried:
-        raise SystemExit(f"{path}: {failed} of {tried} examples fail")
-    return test.globs
+    results, variables = run(path.read_text(encoding="utf-8"), str(path))
+    if results.failed or not results.attempted:
+        raise SystemExit(f"{path}: {results.failed} of {results.attempted} examples fail")
+    return variables
 
 
 def draw(folder: Path) -> list[Path]:
