@@ -35,7 +35,7 @@ from studies.frame.seeds import Cell, contrast, spread, unpack
 from studies.frame.study import Study, Work
 from studies.frame.training import QUICK_MINUTES, Part, Trainings, Variant, scheduled
 
-NTM, LSTM = "ntm", "lstm"
+NTM, WIDE, LSTM = "ntm", "ntm, 4 read heads", "lstm"
 TRANSLATOR, TILES, BLIND = "rnnsearch", "tiles", "tiles, no thumbnail"
 LEARNED = 0.5  # share of right answers below which a model has not learned its problem
 NEAR = 0.02  # loss of right answers that counts as none
@@ -61,7 +61,8 @@ class Options(Direct):
 def _variants(options: Seeded) -> list[Variant]:
     """The models of one set of data."""
     if options.data == "copy":
-        variants = [Variant(NTM, "ntm", _COPY), Variant(LSTM, "lstm", {"longest": LONGEST})]
+        wide = Variant(WIDE, "ntm", {**_COPY, "read_heads": 4})
+        variants = [Variant(NTM, "ntm", _COPY), wide, Variant(LSTM, "lstm", {"longest": LONGEST})]
     elif options.data == "dates":
         variants = [Variant(TRANSLATOR, "rnnsearch")]
     else:
@@ -123,7 +124,7 @@ class Findings:
         answers = [row[part][way] for row in self.rows[name]]
         values = [unpack(answer["right"], "bits", answer["examples"]) for answer in answers]
         sample = {"lengths": f"copy {way}", "moved": "digits"}.get(part, name)
-        return Cell(name, values, weight, "copy 10" if sample in (NTM, "copy 10") else sample)
+        return Cell(name, values, weight, "copy 10" if sample in (NTM, WIDE, "copy 10") else sample)
 
     def lost(self, name: str, part: str, way: str, weight: float = 1.0) -> list[Cell]:
         """The share of right answers that a change takes."""
@@ -150,6 +151,9 @@ class Findings:
             ),
             "1. the heaviest cell alone costs a translator more right answers than an NTM": contrast(
                 [*self.lost(TRANSLATOR, "reads", "1"), *self.lost(NTM, "reads", "1", -1.0)]
+            ),
+            f"1. with one read head an NTM has {margin} right than with four": contrast(
+                [self.right(NTM), self.right(WIDE, weight=-1.0)]
             ),
             f"2. with {SIZES[-1]:,} cells an NTM has {margin} right": more[NTM].times(-1.0),
             f"2. with {SIZES[-1]:,} cells a translator has {margin} right": more[TRANSLATOR].times(-1.0),
@@ -197,14 +201,15 @@ class Findings:
 
     def fields(self) -> dict[str, Any]:
         both, lengths = (NTM, TRANSLATOR), list(self.rows[NTM][0]["lengths"])
-        shares = [[spread(_means(self._share(name, when)), 1) for when in ("before", "after")] for name in both]
+        readers = (NTM, WIDE, TRANSLATOR)
+        shares = [[spread(_means(self._share(name, when)), 1) for when in ("before", "after")] for name in readers]
         reads = [
             [name, f"{self.rows[name][0]['cells']:g}", *share, self.needed(name), *row[1:]]
-            for name, share, row in zip(both, shares, self._table("reads", list(WAYS), both), strict=True)
+            for name, share, row in zip(readers, shares, self._table("reads", list(WAYS), readers), strict=True)
         ]
         ways = ["all cells", *(f"heaviest {count}" if count > 1 else "heaviest" for count in KEPT), "even", "next"]
         header = ["model", "cells", "read before training", "read after", "needed", *ways]
-        copied = [NTM, LSTM]
+        copied = [NTM, WIDE, LSTM]
         bits = [
             [*row, *(spread([row["lengths"][n]["bit_error"] for row in self.rows[name]]) for n in lengths)]
             for name, row in zip(copied, self._table("lengths", lengths, copied), strict=True)
@@ -249,7 +254,7 @@ def _without_points(table: Sequence[Sequence[str]]) -> list[list[str]]:
 def _plot(result: Findings, folder: Path) -> dict[str, str]:
     title, ways = "Right answers by the number of cells that a read keeps", [*map(str, KEPT), "all", "next", "even"]
     lines = []
-    for name in (NTM, TRANSLATOR):
+    for name in (NTM, WIDE, TRANSLATOR):
         numbers = [contrast([result.right(name, way=way)]) for way in ways]
         values, halves = [100 * x.value for x in numbers], [100 * x.measured.half() for x in numbers]
         lines.append(Curve(name, range(len(ways)), values, halves))
@@ -265,7 +270,7 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
     return {"picture": picture(drawn, title)}
 
 
-_MODELS = 5  # trainings of one seed
+_MODELS = 6  # trainings of one seed
 
 STUDY = Study(
     sentence="memory or attention: bandwidth, size, writing, neighbours, what is hidden (Solberg 2018, section 4)",
@@ -291,9 +296,9 @@ STUDY = Study(
 {reads}
 
 In percent. A read is a weighted sum over cells. Its weights are changed in the trained models, and everything else
-stays: the heaviest cells alone, scaled to a sum of 1; the mean of all cells; each cell's weight on the next cell. The
-share of cells that is read is e^H / n of the weights' entropy H. The share needed is that of the fewest of 1, 2, 4 and
-8 cells that lose at most 2 in 100 right answers.
+stays: each head's heaviest cells alone, scaled to a sum of 1; the mean of all cells; each cell's weight on the next
+cell. The share of cells that is read is e^H / n of the weights' entropy H. The share needed is that of the fewest of
+1, 2, 4 and 8 cells of each head that lose at most 2 in 100 right answers.
 
 ## Size
 

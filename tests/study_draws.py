@@ -322,6 +322,7 @@ def memory_or_attention(rng, effect):
 
         for name, sure, one, near, evenly, start in (
             (either.NTM, 1.0, 1.0, 0.0, 0.0, 0.4),
+            (either.WIDE, 0.9, 1.0, 0.0, 0.0, 0.4),
             (either.TRANSLATOR, 1.0, 0.3, 0.7, 0.7, 0.9),
         ):
             reads = {way: answers(sure) for way in either.WAYS}

@@ -16,6 +16,7 @@ from studies.memory_or_attention import (
     STUDY,
     TILES,
     TRANSLATOR,
+    WIDE,
     Findings,
     Options,
     _variants,
@@ -26,6 +27,7 @@ from tiers import every
 EXAMPLES = 40
 RIGHT = {
     NTM: {"all": 1.0, "1": 1.0, "next": 0.0, "even": 0.0},
+    WIDE: {"all": 1.0, "1": 0.5, "next": 0.0, "even": 0.0},
     TRANSLATOR: {"all": 1.0, "1": 0.3, "next": 0.7, "even": 0.7},
 }
 
@@ -61,7 +63,7 @@ def made_up(seeds=3, eye=0.9, blind=0.5, learned=1.0, neighbour=0.7):
             return {"lengths": lengths, "gates": {way: shares(share, numbers) for way, share in gates.items()}}
         return {"moved": {str(n): answers((eye if name == TILES else blind) - n / 20) for n in PIXELS}}
 
-    models = (NTM, LSTM, TRANSLATOR, TILES, BLIND)
+    models = (NTM, WIDE, LSTM, TRANSLATOR, TILES, BLIND)
     return drawn("copy, dates, digits", dict.fromkeys(models), columns, seeds)
 
 
@@ -87,6 +89,7 @@ def test_losses_are_those_of_the_same_models():
     assert lost == {"5": 0.4, "6": 0.7}
     cell, position = (number.value for text, number in numbers.items() if text.startswith("4"))
     assert (cell, position) == (pytest.approx(1.0 - 0.05), pytest.approx(1.0 - 0.3))
+    assert numbers["1. with one read head an NTM has at most 2 in 100 fewer right than with four"].value == 0.0
     assert findings.needed(NTM) == "5.0 ± 0.0" and findings.needed(TRANSLATOR) == "10.0 ± 0.0"
 
 
@@ -97,6 +100,10 @@ def test_models_that_learned_little_are_named():
 
 def test_the_page_is_complete(tmp_path):
     words = ["Solberg 2018", "**reproduced**", "| ntm | 20 |", "## Gates of an LSTM", "over seeds and examples"]
+    words += [
+        "| ntm, 4 read heads | 20 |",
+        "with one read head an NTM has at most 2 in 100 fewer right than with four | +0.00 ± 0.00 |",
+    ]
     words += ["| tiles | 90.00 ± 0.00 | 85.00 ± 0.00 |", "| never |", "7 pixels beside"]
     complete(STUDY, made_up(), tmp_path, words, "memory-or-attention")
     assert "rnnsearch: 30 at 1" in described(tmp_path / "memory-or-attention.svg")["desc"]
