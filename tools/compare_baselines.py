@@ -284,7 +284,7 @@ def page() -> str:
         )
         commands.append(runs[0]["command"])
     prose, mark, _ = PAGE.read_text(encoding="utf-8").partition(MARK)
-    listed = "\n".join(f"    {command}" for command in commands)
+    listed = "\n".join(["```bash", *commands, "```"])
     return f"{prose}{mark}\n{table(lines, 'llllrrlll')}\n\n{listed}\n"
 
 
