@@ -179,7 +179,7 @@ def runs(patterns: str, scores: Mapping[str, Score]) -> Table:
 
 def joined(texts: list[str]) -> str:
     """Numbers of seeds in a cell, a single one if they are equal."""
-    return texts[0] if len(set(texts)) == 1 else ", ".join(texts)
+    return texts[0] if len(set(texts)) == 1 else ", ".join(text.replace(",", "") for text in texts)
 
 
 def without_empty(lines: Rows) -> Rows:
