@@ -96,7 +96,7 @@ PUBLISHED = {
         "glimpse/cluttered-100-ram",
     ),
 }
-"""Errors of papers: figure, source, a remark on ours, and our runs without their seeds."""
+"""Errors of papers: figure, source, remark on ours, runs without their seeds."""
 
 
 def published() -> Rows:
