@@ -30,4 +30,4 @@ def test_a_result_is_a_line_of_the_table(tmp_path, monkeypatch):
     page = tool.page()
     assert "| r2 | mean 0.000 | 0.432, 0.432 | 0.432 | +0.432 | 1,200, 1,200 | 61, 61 | 3, 3 |" in page
     assert tool.taken([600, 700]) == "1,300 in 2 folds"
-    assert page.endswith("    saccade train regress --data diabetes\n")
+    assert page.endswith("\n```bash\nsaccade train regress --data diabetes\n```\n")

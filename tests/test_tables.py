@@ -127,43 +127,6 @@ def training_steps(file):
         )
 
 
-def trials(names, metric, digits):
-    def rows(file):
-        for row in file:
-            scores = (f"{row[metric][split]:.{digits}f}" for split in ("validation", "test"))
-            counts = (f"{row['steps']:,}", f"{row['parameters']:,}", f"{row['seconds']:.0f}")
-            yield *(form.format(row[name]) for name, form in names.items()), *scores, *counts
-
-    return rows
-
-
-def single_words(file):
-    def cell(row, name, form="{}"):
-        return "" if row[name] is None else form.format(row[name])
-
-    for row in file["rows"]:
-        shares = (cell(row, name, "{:.4f}") for name in ("held_out", "larger", "on_sound"))
-        yield str(row["speakers"]), row["method"], cell(row, "seed"), *shares, cell(row, "cpu_seconds")
-
-
-def word_order(file):
-    for row in file["rows"]:
-        shares = [share for share in row["shares"] if share is not None]
-        crossed = f"{100 * sum(shares) / len(shares):.2f} ± {100 * row['half']:.2f}"
-        sentences = sum(share > 0 for share in shares) / len(shares)
-        yield row["model"], str(row["seed"]), row["by"], crossed, f"{100 * sentences:.0f}"
-
-
-def differences(file):
-    for folder, row in file["than"].items():
-        cells = (
-            f"{row[name]['difference']:+.{d}f} ± {row[name]['error']:.{d}f}" for name, d in (("bleu4", 2), ("cider", 4))
-        )
-        yield Path(folder).name, *cells
-
-
-CORPORA = trials({"pairs": "{:,}", "model": "`{}`", "setting": "{}"}, "bleu", 2)
-SPEECH = trials({"corpus": "`{}`", "setting": "{}", "seed": "{}"}, "word_accuracy", 4)
 TABLES = [
     ("results/benchmarks/decoder-step", "benchmarks/decoder-step", "batch × keys × features", decoder_step),
     ("results/benchmarks/hard", "benchmarks/hard-steps", "attention", hard_steps),
@@ -185,11 +148,6 @@ TABLES = [
         training_steps,
     ),
     ("docs/transcribe", "benchmarks/training-steps-transcribe", "model | s of audio/s", training_steps),
-    ("docs/results", "small-corpora/trials", "pairs | model | setting", CORPORA),
-    ("docs/results", "small-speech/trials", "corpus | setting | seed", SPEECH),
-    ("docs/results", "small-speech/words", "speakers | method | seed", single_words),
-    ("docs/results", "multi30k-de-en/word-order", "model | seed | by | pairs crossed", word_order),
-    ("docs/results", "caption/flickr-differences", "less | BLEU-4", differences),
 ]
 """A page, a file of results, how the header of the table begins, and the rows of the file."""
 

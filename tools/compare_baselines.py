@@ -25,6 +25,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pages import table
 from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -282,10 +283,9 @@ def page() -> str:
             )
         )
         commands.append(runs[0]["command"])
-    text = [f"| {' | '.join(line)} |" for line in lines]
-    text.insert(1, "|---|---|---|---|---:|---:|---|---|---|")
     prose, mark, _ = PAGE.read_text(encoding="utf-8").partition(MARK)
-    return prose + mark + "\n" + "\n".join([*text, "", *(f"    {command}" for command in commands)]) + "\n"
+    listed = "\n".join(["```bash", *commands, "```"])
+    return f"{prose}{mark}\n{table(lines, 'llllrrlll')}\n\n{listed}\n"
 
 
 def main() -> None:

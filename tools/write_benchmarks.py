@@ -13,6 +13,7 @@ from statistics import median_low
 from typing import Any
 
 import torch
+from pages import filled, table
 
 from saccade.bench import Setup, rows
 from saccade.bench._gpu import MEASURED
@@ -21,7 +22,7 @@ from saccade.bench._rows import TITLES, matches
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, OVERVIEW = ROOT / "results/benchmarks/attention.md", ROOT / "docs/benchmarks.md"
-BEGIN, END = "<!-- tools/write_benchmarks.py writes this table -->\n", "<!-- end of the table -->\n"
+BEGIN = "<!-- tools/write_benchmarks.py writes this table -->\n"
 MARK = "<!-- tools/write_benchmarks.py writes what follows -->\n"
 COLUMNS = ("row", "peer", "CPU", "ratio", "target", "GPU", "ratio", "target")
 
@@ -91,10 +92,7 @@ def overview() -> str:
         parts = [[row for row in side.values() if row["subject"] == subject] for side in sides()]
         if any(parts):
             lines.append([title, *(cell for part in parts for cell in summary(part))])
-    text = [f"| {' | '.join(line)} |" for line in lines]
-    text.insert(1, "|---" + "|---:" * (len(lines[0]) - 1) + "|")
-    before, begin, rest = OVERVIEW.read_text(encoding="utf-8").partition(BEGIN)
-    return before + begin + "\n" + "\n".join(text) + "\n\n" + END + rest.partition(END)[2]
+    return filled(OVERVIEW.read_text(encoding="utf-8"), BEGIN, table(lines))
 
 
 def tables() -> str:
@@ -104,9 +102,7 @@ def tables() -> str:
     for subject, title in TITLES.items():
         keys = [key for key, row in {**gpu, **cpu}.items() if row["subject"] == subject]
         lines = [COLUMNS, *([*key, *cells(cpu.get(key)), *cells(gpu.get(key))] for key in keys)]
-        text = [f"| {' | '.join(line)} |" for line in lines]
-        text.insert(1, "|---|---|---:|---:|---|---:|---:|---|")
-        parts += [f"## {title}", "\n".join(text)] if keys else []
+        parts += [f"## {title}", table(lines, "llrrlrrl")] if keys else []
     counts = []
     for name, side in (("CPU", cpu), ("GPU", gpu)):
         met = [row["met"] for row in side.values() if row["targets"]]
