@@ -1,4 +1,4 @@
-"""Write the table of docs/reports.md again, from the studies and their published pages.
+"""Write the table of docs/reports.md from the studies and their published pages.
 
     PYTHONPATH=. python tools/write_reports.py
 
@@ -55,7 +55,7 @@ def verdict(folder: Path) -> str:
 
 
 def anchors(text: str) -> dict[str, str]:
-    """Anchors of the sections about studies, whose headings begin with the study's name."""
+    """Anchors of the sections by study. A heading begins with the name of its study."""
     headings = re.findall(r"^### (.+)$", text, flags=re.M)
     slugs = [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
     named = [heading.partition(":")[0].strip("`").lower().replace(" ", "-") for heading in headings]
