@@ -253,7 +253,7 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    sentence="alignment of one sentence: is it sharp, and what is reordered? (Bahdanau, Cho, Bengio 2015, figure 3)",
+    sentence="in one sentence, attention follows word order and its changes (Bahdanau et al. 2015, figure 3)",
     title="The alignment of one sentence",
     claim="In this sentence, as this one training translates it, the words of the translation read the source along "
     "the diagonal, and jump where the languages order words otherwise, as adjectives and nouns of French and English.",

@@ -309,7 +309,7 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    sentence="how much one vector of fixed size keeps, beside attention: copied sequences, codes of digits",
+    sentence="one vector keeps less of longer texts (Cho et al. 2014; Bahdanau et al. 2015, section 1)",
     title="What passes through one vector",
     claim="The more is read, the smaller the share of it that one vector of a fixed size keeps. Attention, which can "
     "look at all of it, keeps as much; and of pictures a code keeps the less the fewer numbers it has.",

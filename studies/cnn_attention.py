@@ -99,7 +99,7 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    sentence="does self-attention improve a convolutional network of equal size?",
+    sentence="self-attention improves a convolutional network of equal size (after Bello et al. 2019, abstract)",
     title="Self-attention in a convolutional network",
     claim="A convolution sees what is near. Self-attention over its features lets every position see all others, and a "
     "network with it classifies images better than one without, at as many parameters.",

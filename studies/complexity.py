@@ -310,7 +310,7 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    sentence="operations, time, reach and memory of layers by sequence length (Vaswani et al. 2017, table 1)",
+    sentence="cost and reach of layers grow with length as tabled (Vaswani et al. 2017, table 1)",
     title="What a layer costs by length, and how far it reaches",
     claim="A self-attention layer takes n² d operations where a recurrent one takes n d² and a convolution k n d², for "
     "n positions of d features and a kernel of k: it is faster than the recurrent one while n is smaller than d. It "

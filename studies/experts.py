@@ -251,7 +251,7 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    sentence="do balancing losses even the load of experts and lower the error? (Shazeer et al. 2017, appendix A)",
+    sentence="losses even the load of experts and lower the error (Shazeer et al. 2017, appendix A, table 6)",
     title="Experts and their balance",
     claim="Without losses a gate loads its experts unevenly, and the model is worse for it. Either of two losses, of "
     "the weights that experts get (importance) and of the tokens that they may expect (load), makes loads even, at any "

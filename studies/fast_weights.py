@@ -304,7 +304,7 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    sentence="attention as a matrix made of the input, beside convolution: associative recall (Ba et al. 2016)",
+    sentence="attention recalls pairs, convolutions of equal size do not (after Ba et al. 2016, section 4.1)",
     title="Weights that move with the input",
     claim="Attention's weights are made of the input and move with it, a convolution's are learned and stay; and at "
     "equal parameters a task that asks which of many stored things fits a question is solved by the former alone.",

@@ -214,7 +214,7 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    sentence="agents with glimpses: number, scales, policy and clutter (Mnih et al. 2014, tables 1 and 2 of NIPS)",
+    sentence="chosen glimpses beat random ones and, in clutter, whole images (after Mnih et al. 2014, tables 1 and 2)",
     title="Glimpses",
     claim="An eye that learns where to look recognizes images of which it sees little. It is better than one that "
     "looks anywhere, and in clutter better than a network that sees everything. More glimpses help, and so does a "

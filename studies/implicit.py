@@ -256,7 +256,7 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    sentence="which inputs move each output, with and without attention: the sequential Jacobian (Graves 2012)",
+    sentence="with attention, outputs move more with the inputs that decide them (after Graves 2012, chapter 3)",
     title="What moves an output, with attention and without",
     claim="A network without attention attends implicitly: its outputs move with some inputs more than with others. "
     "That is not enough: with attention, outputs move more with the inputs that decide them, which weights show.",

@@ -313,7 +313,7 @@ def _draw(graphs: Sequence[Mapping[str, Any]], page: Page) -> None:
 
 
 STUDY = Study(
-    sentence="gradients of attended values, and forgetting of experts by kind of gate (Jacobs et al. 1991)",
+    sentence="values of weight 0 get no gradient, so their experts forget nothing (Jacobs et al. 1991, section 1)",
     title="What is not attended to does not change",
     claim="Attention masks the error that is propagated back: a value's gradient is its weight times the output's, and "
     "0 if the weight is 0, so that parts which are not attended to do not change when new data arrive.",

@@ -273,7 +273,7 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 _MODELS = 6  # trainings of one seed
 
 STUDY = Study(
-    sentence="memory or attention: bandwidth, size, writing, neighbours, what is hidden (Solberg 2018, section 4)",
+    sentence="a memory needs few and exact cells, attention starts with all (Solberg 2018, section 4)",
     title="Memory or attention",
     claim="An external memory is read through a narrow bandwidth, has any size, is written, and an answer needs the "
     "very cell. Attention starts with everything, hides most of it, and a neighbour does nearly as well.",
@@ -289,7 +289,8 @@ STUDY = Study(
 
 {claims}
 
-{bars}
+{bars} Nothing is concluded if the NTM, the translator or the eye has fewer than half of its answers right. The number
+of read heads is not varied.
 
 ## Bandwidth, neighbours, and what is ignored
 

@@ -191,7 +191,7 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    sentence="the effect of shuffled words on each model (Vaswani et al. 2017, section 3.5)",
+    sentence="without positions, shuffled words cost attention nothing (Vaswani et al. 2017, section 3.5)",
     title="What the order of the words is worth",
     claim="Attention has no recurrence and no convolution, so without a mask it sees the positions of its input as a "
     "set. A model that attends to all of them sees their order by what is added for it.",

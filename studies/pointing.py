@@ -335,7 +335,7 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    sentence="do answers depend on the cells with the largest weights? (after Jain, Wallace 2019)",
+    sentence="answers depend on the cells with the largest weights (after Jain, Wallace 2019; Serrano, Smith 2019)",
     title="Is attention an explanation?",
     claim="The answer of a model that has learned to answer hangs on the cells that it attends to. The heaviest cell "
     "lies on a thing that the answer depends on more often than a thing of the image at random is one, and erasing the "

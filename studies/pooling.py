@@ -328,7 +328,7 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    sentence="ways to pool the words of a sentence, and the effect of negation",
+    sentence="pooling of words improves from a sum to attention over a GRU (after Yang et al. 2016, section 3.4)",
     title="Attention as pooling",
     claim="Each of these ways to pool the words of a sentence classifies it better than the one before: their sum, "
     "fixed attention (a learned query compared with words by a product; by an MLP; four queries; four with MLPs of "

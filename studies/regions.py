@@ -337,7 +337,7 @@ def _tensor(image: Any) -> Tensor:
 
 
 STUDY = Study(
-    sentence="words that take regions of an image, and sentences that find theirs (Karpathy, Fei-Fei 2015)",
+    sentence="best regions of words rank images and find objects (Karpathy, Fei-Fei 2015, section 3.1)",
     title="Words that take regions",
     claim="Sentences and images can be ranked by the products of each word with its best region alone, and the regions "
     "that words take are those that they are about.",

@@ -209,7 +209,7 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    sentence="error of kernel regression by number of points (Nadaraya 1964, Watson 1964)",
+    sentence="the squared error of kernel regression falls as n^(-4/5) (Nadaraya 1964; Watson 1964; Stone 1982)",
     title="Kernel regression by the number of known points",
     claim="The squared error of a Nadaraya-Watson estimate of a curve over one number falls as n^(-4/5) with n known "
     "points and the best bandwidth, and no estimate is faster for all curves that are twice differentiable. The error "

@@ -231,7 +231,7 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    sentence="cost of a prediction by image size, from glimpses and from the whole image (Mnih et al. 2014)",
+    sentence="the cost of an agent with glimpses does not grow with the image (Mnih et al. 2014, abstract)",
     title="What an answer costs by the size of the image",
     claim="The cost of an eye depends on its number of glimpses, not on the size of the image. A model that attends to "
     "all parts of the image, or convolves it, costs more the larger the image is. The same weights answer images of "

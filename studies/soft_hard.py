@@ -177,7 +177,7 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    sentence="is soft attention better than hard, and how noisy are hard gradients? (Xu et al. 2015, section 4)",
+    sentence="hard attention does as well as soft attention (after Xu et al. 2015, section 4 and table 1)",
     title="Soft attention and hard",
     claim="Hard attention, which reads one position of the source at each step and learns where by what it is rewarded "
     "for, does as well as soft attention, which reads a mean of all.",

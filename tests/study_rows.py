@@ -112,6 +112,12 @@ def documented(name):
     return [shlex.split(line) for line in lines]
 
 
+def published(name):
+    """Words of the command of a report in `results/`."""
+    _, *words = shlex.split(stored(Path(__file__).resolve().parents[1] / "results" / name)["command"])
+    return words
+
+
 @pytest.fixture
 def few_digits(monkeypatch):
     """Thirty built-in digits of each split for eyes."""
