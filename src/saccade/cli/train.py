@@ -150,7 +150,8 @@ def form_of(kind: Kind, model: str, data: str) -> Form:
     description = f"Train {kind.name}. Models: {', '.join(models_of(kind))}. Built-in data: {', '.join(kind.builtin)}."
     if data not in kind.builtin:
         description += " Defaults are those for much data; training may choose others by what it reads, and says which."
-    options = flat(options_class(kind, model, checked=False), File, checked=False)
+    of_model: Any = options_class(kind, model, checked=False)
+    options: Any = flat(of_model, File, checked=False)
     usual_values = vars(options(**defaults(kind, model, data, {})))
     return Form(options, f"saccade train {kind.name}", description, usual_values, _groups(kind, model))
 
