@@ -1,4 +1,4 @@
-"""Calls of other libraries on a page, beside ours: both sides run, and their numbers are equal."""
+"""Calls of other libraries on a page equal ours beside them."""
 
 import re
 import sys

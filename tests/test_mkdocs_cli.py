@@ -29,9 +29,9 @@ def test_the_page_of_a_job_has_the_options_of_every_model_and_verb(task):
     assert {"train", "predict", "eval", "look", "data"} <= set(sections)
     shared = "".join(part for title, part in sections.items() if title.startswith("train") and "`" not in title)
     for model in task["models"]:
-        own = sections[f"train: `{model['name']}`"]
+        specific = sections[f"train: `{model['name']}`"]
         for option in model["options"]:
-            assert re.search(rf"^\| `--(\[no-\])?{option['name'].replace('_', '-')}[ `]", shared + own, flags=re.M)
+            assert re.search(rf"^\| `--(\[no-\])?{option['name'].replace('_', '-')}[ `]", shared + specific, flags=re.M)
 
 
 def test_an_option_has_the_default_of_the_recipe_and_its_help():

@@ -1,4 +1,4 @@
-"""Generated parts of the reference: backends of every class, and links below each object."""
+"""Generated parts of the reference: tables of backends, and links."""
 
 import re
 from importlib import import_module

@@ -72,8 +72,8 @@ def studies() -> str:
     rows = []
     for name in names():
         study = load(name)
-        own = [option.head for option in described(Form(study.options, "", "")) if option.name not in shared]
-        rows.append(f"| `{name}` | {cell(study.sentence)} | {', '.join(f'`{head}`' for head in own)} |")
+        specific = [option.head for option in described(Form(study.options, "", "")) if option.name not in shared]
+        rows.append(f"| `{name}` | {cell(study.sentence)} | {', '.join(f'`{head}`' for head in specific)} |")
     listed = "\n".join(["| study | subject | options of its own |", "|---|---|---|", *rows])
     return f"{listed}\n\nOptions of every study:\n\n{table(described(Form(Shared, '', '')))}"
 
@@ -102,7 +102,7 @@ def job(name: str, summary: str) -> str:
 
 
 def model_options(model: str, form: Form, first: Form) -> Iterator[str]:
-    """Options of a model, and its defaults of other options if they are not those of the first model."""
+    """Options of a model, and its defaults that the first model lacks."""
     groups = form.described()
     options = groups.pop(model, [])
     others = {option.name: option.default for option in described(first)}

@@ -24,11 +24,11 @@ from saccade.tasks import TASKS, load_task
 ROOT = Path(__file__).resolve().parents[1]
 HEADS, LENGTH, FEATURES = 8, 2048, 64
 WHOLE = ("saccade.scores", "saccade.normalizers", "saccade.biases", "saccade.reads", "saccade.errors")
-"""Modules whose directive is written as one for each member."""
+"""Modules whose directive becomes one for each member."""
 GENERAL = {"index.md", "glossary.md", "notes.md", "quickstart.md", "results.md"}  # pages that name nearly everything
 PAGES = [path for path in sorted((ROOT / "docs").glob("*.md")) if path.name not in GENERAL]
 MODELS = sorted((ROOT / "src/saccade/models").glob("[a-z]*.py"))
-MOST = 3  # links to pages, and to models
+LINKS = 3  # links to pages, and to models
 CAPTION = f"""`explain` names the backend that `auto` takes for {HEADS} heads of {LENGTH:,} queries and keys with
 {FEATURES} features, float32 on a CPU and bfloat16 on CUDA. All other arguments are defaults. A backend in bold has
 kernels for the call. `chunked` and `reference` are operations of torch. "–" means that only a GPU can answer.
@@ -139,7 +139,7 @@ def see_also(name: str) -> str:
 def most(pattern: str, files: list[Path]) -> list[Path]:
     """The files in which a pattern occurs most often."""
     counts = {path: len(re.findall(pattern, path.read_text(encoding="utf-8"))) for path in files}
-    return sorted((path for path in files if counts[path]), key=lambda path: -counts[path])[:MOST]
+    return sorted((path for path in files if counts[path]), key=lambda path: -counts[path])[:LINKS]
 
 
 def jobs(name: str) -> list[str]:

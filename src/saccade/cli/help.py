@@ -29,10 +29,10 @@ class Form(NamedTuple):
 
     description: str
     defaults: Mapping[str, Any] = {}
-    """Where they differ from the dataclass's own."""
+    """Defaults that replace those of the dataclass."""
 
     groups: Mapping[str, Sequence[str]] = {}
-    """Names of options by title. The first group is explained on the first screen. Default: one group."""
+    """Names of options by title, the first screen's group first. Default: one group."""
 
     @property
     def usage(self) -> str:
@@ -120,7 +120,7 @@ def _head(option: Field[Any], default: Any) -> str:
 
 
 def _explained(option: Option, width: int, briefly: bool) -> list[str]:
-    """Lines of an option: its name and value, its text or the first sentence of it, its default."""
+    """Lines of an option: name and value, text or its first sentence, default."""
     text, head = option.text, f"  {option.head}"
     if briefly:
         text = re.split(r"[.;] ", text)[0].removesuffix(".") + "."
