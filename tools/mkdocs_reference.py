@@ -131,14 +131,14 @@ def see_also(name: str) -> str:
     else:
         in_pages = rf"\b{last}\(" if package == "saccade" else rf"(?<!torch\.)\b{package.split('.')[-1]}\.{last}\b"
         links = [f"[{title(path)}](../{path.name})" for path in most(in_pages, PAGES)]
-        models = most(rf"(?<!class )\b{last}\(", MODELS)
+        models = most(rf"\b{package.split('.')[-1]}\.{last}\b|^from {package} import .*\b{last}\b", MODELS)
         links += [f"[`models.{path.stem}`](models.md#saccade.models.{path.stem})" for path in models]
-    return f"See also: {', '.join(links)}." if links else ""
+    return f"See also: {' · '.join(links)}." if links else ""
 
 
 def most(pattern: str, files: list[Path]) -> list[Path]:
     """The files in which a pattern occurs most often."""
-    counts = {path: len(re.findall(pattern, path.read_text(encoding="utf-8"))) for path in files}
+    counts = {path: len(re.findall(pattern, path.read_text(encoding="utf-8"), re.M)) for path in files}
     return sorted((path for path in files if counts[path]), key=lambda path: -counts[path])[:LINKS]
 
 
