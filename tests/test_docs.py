@@ -23,7 +23,7 @@ LONG = ("memorize", "training", "translate", "masks-as-work")
 EXAMPLES = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LONG else [])
     for path in TEXTS
-    if "```python\n" in path.read_text(encoding="utf-8") and path.parent.name != "notes"
+    if "```python\n" in path.read_text(encoding="utf-8") and path.parent.name not in ("learn", "notes")
 ]
 RUN = script("tools/run_blocks.py")
 
@@ -102,11 +102,18 @@ def test_a_section_stands_once(page):
 
 def test_every_page_is_in_the_navigation():
     config = SimpleNamespace(nav=yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"])
-    script("tools/mkdocs_tasks.py").on_config(config)
+    for hook in ("tasks", "cli"):
+        script(f"tools/mkdocs_{hook}.py").on_config(config)
     listed = re.findall(r"[\w/-]+\.md", repr(config.nav))
-    assert len(listed) == len(set(listed)) and set(listed) == {
-        path.relative_to(ROOT / "docs").as_posix() for path in PAGES
-    }
+    written = {path.relative_to(ROOT / "docs").as_posix() for path in PAGES}
+    assert sorted(listed) == sorted(written | {f"reference/cli/{task}.md" for task in TASKS})
+
+
+def test_the_site_has_five_parts():
+    nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
+    assert [*map(str, nav[:1]), *(name for part in nav[1:] for name in part)] == [
+        "index.md", "Learn", "Do", "Reference", "Understand", "Evidence"
+    ]  # fmt: skip
 
 
 @every("page", TEXTS)

@@ -1,4 +1,4 @@
-"""The notebooks run from their first cell to their last, and docs/notes has pages of some."""
+"""The notebooks run from their first cell to their last, and have pages."""
 
 import json
 import re
@@ -27,16 +27,24 @@ def test_a_notebook_runs(path, tmp_path, monkeypatch):
     names = {}
     for kind, source in cells(path):
         if kind == "code":
-            exec(compile(source.replace("STEPS = 600", "STEPS = 20"), str(path), "exec"), names)
+            exec(compile(source.replace("STEPS = 400", "STEPS = 20"), str(path), "exec"), names)
     if path.stem == "first_ten_minutes":
         assert len(names["answers"]) == 3 and all(len(answer.lines()) == 2 for answer in names["answers"])
         assert list((tmp_path / "pictures").glob("*.png"))
 
 
-@every("path", NOTES)
+@every("path", EXAMPLES)
 def test_a_page_is_that_of_its_notebook(path):
-    for name, content in script("tools/notebooks.py").files(path).items():
-        assert (ROOT / "docs/notes" / name).read_bytes() == content, "run python tools/notebooks.py"
+    notebooks = script("tools/notebooks.py")
+    for name, content in notebooks.files(path).items():
+        assert (notebooks.FOLDERS[path.parent] / name).read_bytes() == content, "run python tools/notebooks.py"
+
+
+@every("path", EXAMPLES)
+def test_a_notebook_is_stored_with_its_outputs(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    assert all(cell["execution_count"] for cell in cells if cell["cell_type"] == "code")
+    assert any(cell["outputs"] for cell in cells if cell["cell_type"] == "code")
 
 
 @every("path", NOTES)

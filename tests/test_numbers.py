@@ -19,12 +19,12 @@ COUNTED = ROOT / "docs/gpu-kernels.md"
 """A page without results: its numbers are counted by tools/count_kernels.py, which has a test."""
 WRITTEN = re.compile(r"<!-- tools/write_results.py writes this table: \S+ -->\n.*?<!-- end of the table -->\n", re.S)
 """Tables that tests/test_results.py compares with their files."""
-NOTEBOOKS = ROOT / "docs/notes"
+NOTEBOOKS = ROOT / "docs/learn", ROOT / "docs/notes"
 """Pages of notebooks, whose numbers their cells compute."""
 DOCS = sorted(
     str(path.relative_to(ROOT))
     for path in (ROOT / "docs").rglob("*.md")
-    if path != COUNTED and path.parent != NOTEBOOKS
+    if path != COUNTED and path.parent not in NOTEBOOKS
 )
 MEASURED = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "results/benchmarks").glob("*.md"))
 PAGES = ["README.md", "DESIGN.md", *DOCS, *MEASURED]
@@ -57,6 +57,7 @@ SOURCES = {
     "results/benchmarks/translate-transformer.md": ["results/benchmarks/translate-transformer.json"],
     "docs/classify-image.md": ["results/classify-image", "results/cnn-attention-cifar10"],
     "docs/classify-text.md": ["results/classify-text", "results/pooling-sst2"],
+    "docs/index.md": ["results/benchmarks/attention-cpu.json"],
     "docs/experts.md": ["results/benchmarks/experts-cpu.json"],
     "docs/masks-as-work.md": ["results/benchmarks/masks-cpu.json"],
     "docs/models.md": [

@@ -11,9 +11,9 @@ CATALOGUE = ROOT / "src/saccade/cli/catalogue.json"
 
 
 def on_config(config: MkDocsConfig) -> None:
-    """Add `docs/NAME.md` of every task after the first page of the part `Jobs`."""
+    """Add `docs/NAME.md` of every task after the first page of the part `Do`."""
     tasks = json.loads(CATALOGUE.read_text(encoding="utf-8"))["tasks"]
-    pages = next(part["Jobs"] for part in config.nav or () if "Jobs" in part)
+    pages = next(part["Do"] for part in config.nav or () if "Do" in part)
     pages[1:1] = [f"{task['name']}.md" for task in tasks]
 
 

@@ -1,7 +1,9 @@
-"""Run the notebooks of examples/ and keep their outputs, and write the pages of docs/notes from examples/notes.
+"""Run the notebooks of examples/ and keep their outputs, and write their pages.
 
 python tools/notebooks.py                              # write the pages again
 python tools/notebooks.py examples/notes/ylipaa.ipynb  # run this notebook before
+
+The pages of examples/notes are in docs/notes, those of examples in docs/learn.
 """
 
 import base64
@@ -14,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-NOTES, PAGES = ROOT / "examples/notes", ROOT / "docs/notes"
+FOLDERS = {ROOT / "examples": ROOT / "docs/learn", ROOT / "examples/notes": ROOT / "docs/notes"}
 
 
 def run(path: Path) -> None:
@@ -24,14 +26,16 @@ def run(path: Path) -> None:
 
     notebook = nbformat.read(path, as_version=4)
     with TemporaryDirectory() as folder:
-        NotebookClient(notebook, timeout=600, resources={"metadata": {"path": folder}}).execute()
+        NotebookClient(notebook, timeout=None, resources={"metadata": {"path": folder}}).execute()
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)  # the times of one run
+        if cell.cell_type == "code":  # notes of progress are on standard error
+            cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
     path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def files(path: Path) -> dict[str, bytes]:
-    """The page of a notebook and its pictures, by their names in docs/notes."""
+    """The page of a notebook and its pictures, by their names in its folder."""
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     pictures: dict[str, bytes] = {}
     parts = [f"<!-- python tools/notebooks.py writes this page from {path.relative_to(ROOT).as_posix()} -->"]
@@ -46,13 +50,14 @@ def files(path: Path) -> dict[str, bytes]:
 
 
 def linked(text: str, note: str) -> str:
-    """Text with anchors of its rows, and with links as seen from docs/notes."""
+    """Text with anchors of its rows, and with links as seen from a folder of docs."""
 
     def anchors(rows: re.Match[str]) -> str:
         names = re.findall(r"\w+", rows[1])
         return "Rows: " + ", ".join(f'<a id="{name.lower()}"></a>[{name}](../notes.md#{note})' for name in names)
 
-    return re.sub(r"^Rows: (.*)$", anchors, text.replace("](../../docs/", "](../"), flags=re.M)
+    text = re.sub(r"\]\((?:\.\./)+docs/", "](../", text)
+    return re.sub(r"^Rows: (.*)$", anchors, text, flags=re.M)
 
 
 def shown(output: Mapping[str, Any], pictures: dict[str, bytes], stem: str) -> Iterator[str]:
@@ -69,7 +74,8 @@ def shown(output: Mapping[str, Any], pictures: dict[str, bytes], stem: str) -> I
 if __name__ == "__main__":
     for name in sys.argv[1:]:
         run(Path(name).resolve())
-    PAGES.mkdir(exist_ok=True)
-    for notebook in sorted(NOTES.glob("*.ipynb")):
-        for name, content in files(notebook).items():
-            (PAGES / name).write_bytes(content)
+    for notebooks, pages in FOLDERS.items():
+        pages.mkdir(exist_ok=True)
+        for notebook in sorted(notebooks.glob("*.ipynb")):
+            for name, content in files(notebook).items():
+                (pages / name).write_bytes(content)

@@ -66,8 +66,8 @@ def parse(
     """
     if not helping.WORDS.isdisjoint(arguments):
         usual = {} if default is None else vars(default)
-        everything = "--help-all" in arguments
-        helping.show_help(kind, program, description, usual, groups or {}, everything=everything)
+        form = helping.Form(kind, program, description, usual, groups or {})
+        helping.show_help(form, everything="--help-all" in arguments)
         raise SystemExit(0)
     import tyro
 

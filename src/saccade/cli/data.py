@@ -4,20 +4,20 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from saccade._definitions.argument_hints import choose
 from saccade._system.files import check_folder
 from saccade._system.notes import output
 from saccade.cli.arguments import UsageError, named_options, names_of, one_line, parse
 from saccade.cli.catalogue import summaries
-from saccade.cli.help import show_choices
+from saccade.cli.help import Form, show_choices
 from saccade.errors import SaccadeError
 from saccade.look._files import write_new
 from saccade.runs import examples
 from saccade.tasks import TASKS, load_task
 from saccade.train.options import flat, select
-from saccade.train.task import Example
+from saccade.train.task import Example, Kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,15 +48,20 @@ class Arguments:
             check_folder("--output", self.output)
 
 
+def form_of(kind: Kind) -> Form:
+    """Return the options of a task's data."""
+    groups = {"options": names_of(Arguments), kind.name: names_of(kind.Options)}
+    return Form(flat(kind.Options, Arguments), f"saccade data {kind.name}", Arguments.__doc__ or "", groups=groups)
+
+
 def run(arguments: list[str]) -> int:
     """Print the examples, or write them and print where."""
     if not arguments or arguments[0] in ("-h", "--help"):
         show_choices("saccade data", "TASK", summaries())
         return 0
     kind = load_task(choose("TASK", arguments[0], TASKS))
-    merged = flat(kind.Options, Arguments)
-    groups = {"options": names_of(Arguments), kind.name: names_of(kind.Options)}
-    parsed = parse(merged, arguments[1:], f"saccade data {kind.name}", Arguments.__doc__ or "", groups=groups)
+    form = form_of(kind)
+    parsed: Any = parse(form.options, arguments[1:], form.program, form.description, groups=form.groups)
     options = select(parsed, Arguments)
     chosen = {name: getattr(parsed, name) for name in named_options(kind.Options, arguments[1:]) if name != "data"}
     listed = list(examples(kind, options.split, options.count, data=options.data, **chosen))

@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import MISSING, Field, fields
 from inspect import cleandoc
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from saccade._definitions.argument_hints import help_texts
 from saccade._system.notes import escaped, output
@@ -18,52 +18,79 @@ _COLUMN = 26  # where the text of an option begins
 _NARROWEST = 40
 
 
-def show_help(
-    kind: type,
-    program: str,
-    description: str,
-    defaults: Mapping[str, Any],
-    groups: Mapping[str, Sequence[str]],
-    *,
-    everything: bool,
-) -> None:
-    """Print the help of a dataclass of options: one screen, or everything.
+class Form(NamedTuple):
+    """The options of a program, as its help and its page show them."""
 
-    Args:
-        kind: the dataclass.
-        program: the words before the options.
-        description: of the program.
-        defaults: where they differ from the dataclass's own.
-        groups: names of options by title. The first group is explained on the first screen.
-        everything: explain all groups, not the first one alone.
-    """
+    options: type
+    """The dataclass."""
+
+    program: str
+    """The words before the options."""
+
+    description: str
+    defaults: Mapping[str, Any] = {}
+    """Defaults that replace those of the dataclass."""
+
+    groups: Mapping[str, Sequence[str]] = {}
+    """Names of options by title, the first screen's group first. Default: one group."""
+
+    @property
+    def usage(self) -> str:
+        """The program with its positional arguments."""
+        words = [option.head for group in self.described().values() for option in group if option.positional]
+        return " ".join([self.program, *words, "[OPTIONS]"])
+
+    def described(self) -> dict[str, list["Option"]]:
+        """Return the options by the titles of their groups, positional arguments first."""
+        types, texts = get_type_hints(self.options, include_extras=True), help_texts(self.options.__mro__)
+        table = {}
+        for field in map(copy, fields(self.options)):
+            field.type = types[field.name]
+            text = _annotation(field, "help") or texts.get(field.name, "")
+            default = self.defaults.get(field.name, field.default)
+            table[field.name] = Option(field.name, _head(field, default), text, default, bool(positional(field)))
+        groups = {title: names for title, names in self.groups.items() if names} or {"options": [*table]}
+        return {
+            title: sorted((table[name] for name in names), key=lambda option: not option.positional)
+            for title, names in groups.items()
+        }
+
+
+class Option(NamedTuple):
+    """An option, or a positional argument."""
+
+    name: str
+    head: str
+    """Its name and value, for example --beam-size INT."""
+
+    text: str
+    default: Any
+    positional: bool
+
+    @property
+    def shown_default(self) -> str:
+        """The default, "" if the name or the text has it."""
+        return "" if isinstance(self.default, bool) or self.default in (MISSING, None, "", ()) else str(self.default)
+
+
+def show_help(form: Form, *, everything: bool) -> None:
+    """Print the help of a program: one screen, or everything."""
     width, height = shutil.get_terminal_size()
     width = max(_NARROWEST, width)
-    types = get_type_hints(kind, include_extras=True)
-    table = {field.name: copy(field) for field in fields(kind)}
-    for name, option in table.items():
-        option.type = types[name]
-    groups = {title: names for title, names in groups.items() if names} or {"options": list(table)}
-    texts = help_texts(kind.__mro__)
-    first_words = [name for name, option in table.items() if positional(option)]
+    groups = form.described()
 
-    def described(title: str, *, briefly: bool = False) -> list[str]:
-        lines = ["", f"{title}:"]
-        for name in sorted(groups[title], key=lambda name: name not in first_words):
-            text = _annotation(table[name], "help") or texts.get(name, "")
-            text = re.split(r"[.;] ", text)[0].removesuffix(".") + "." if briefly else text
-            lines += _explained(table[name], text, defaults.get(name, table[name].default), width)
-        return lines
+    def explained(title: str, *, briefly: bool = False) -> list[str]:
+        return ["", f"{title}:", *(line for option in groups[title] for line in _explained(option, width, briefly))]
 
-    usage = " ".join([program, *(positional(table[name]) for name in first_words), "[OPTIONS]"])
-    top = [f"usage: {usage}", "", *_wrapped(cleandoc(description), width)]
-    lines = [line for title in groups for line in described(title)]
+    top = [f"usage: {form.usage}", "", *_wrapped(cleandoc(form.description), width)]
+    lines = [line for title in groups for line in explained(title)]
     if not everything and len(top) + len(lines) >= height:
         first, *others = groups
-        lines = described(first, briefly=True)
+        lines = explained(first, briefly=True)
         for title in others:
-            lines += ["", f"{title}:", *_wrapped(" ".join(map(_flag, groups[title])), width, "  ")]
-        lines += ["", f"{program} --help-all explains every option."]
+            flags = " ".join(_flag(option.name) for option in groups[title])
+            lines += ["", f"{title}:", *_wrapped(flags, width, "  ")]
+        lines += ["", f"{form.program} --help-all explains every option."]
     output(escaped("\n".join(top + lines)))
 
 
@@ -86,13 +113,19 @@ def choices_of(kind: Any) -> list[str]:
     return [word for part in get_args(kind) for word in choices_of(part)]
 
 
-def _explained(option: Field[Any], text: str, default: Any, width: int) -> list[str]:
-    """Lines of an option: its name and value, its text, its default."""
-    head = f"  {positional(option) or _flag(option.name)} {_value(option)}".rstrip()
-    if isinstance(default, bool):
-        head = f"  --[no-]{option.name.replace('_', '-')}" if default else head
-    elif default not in (MISSING, None, "", ()):
-        text = f"{text} (default: {default})"
+def _head(option: Field[Any], default: Any) -> str:
+    if default is True:
+        return f"--[no-]{option.name.replace('_', '-')}"
+    return f"{positional(option) or _flag(option.name)} {_value(option)}".rstrip()
+
+
+def _explained(option: Option, width: int, briefly: bool) -> list[str]:
+    """Lines of an option: name and value, text or its first sentence, default."""
+    text, head = option.text, f"  {option.head}"
+    if briefly:
+        text = re.split(r"[.;] ", text)[0].removesuffix(".") + "."
+    if option.shown_default:
+        text = f"{text} (default: {option.shown_default})"
     column = min(_COLUMN, width // 2)
     lines = _wrapped(text, width - column)
     begins = [f"{head:{column}}{lines.pop(0)}"] if len(head) < column - 1 else [head]

@@ -10,6 +10,7 @@ import tyro
 
 from saccade._definitions.argument_hints import choose, help_texts
 from saccade.cli.arguments import UsageError, names_of, parse
+from saccade.cli.help import Form
 from saccade.cli.inputs import readable
 from saccade.cli.threads import set_threads
 from saccade.data.texts import check_encoding
@@ -93,18 +94,15 @@ def open_request(verb: str, verb_options: type, arguments: Sequence[str]) -> tup
     opened = Folder.open(Path(folder))
     kind = load_task(choose(str(opened.folder), opened.config["task"], TASKS))
     request, *reading = _parts(kind, verb)
-    merged: Any = flat(request, *reading, verb_options)
-    parsed = parse(
-        merged,
+    form = form_of(kind, verb, verb_options)
+    parsed: Any = parse(
+        form.options,
         arguments,
         program,
         description,
         others=lambda: {name: kind.requests[verb] for name, kind in usable_tasks(TASKS).items()},
         owner="a run of",
-        groups={
-            "options": names_of(verb_options),
-            kind.name: [name for part in _parts(kind, verb) for name in names_of(part)],
-        },
+        groups=form.groups,
     )
     selected: Any = select(parsed, request)
     texts = {name: readable(value) for name, value in vars(selected).items() if isinstance(value, str)}
@@ -121,6 +119,13 @@ def open_request(verb: str, verb_options: type, arguments: Sequence[str]) -> tup
     how = {name: value for part in reading for name, value in vars(select(parsed, part)).items() if value is not None}
     run = load(parsed.run, device=parsed.device, ensemble=ensemble, data=data, **how)
     return parsed, run.checked(selected), run
+
+
+def form_of(kind: Kind, verb: str, verb_options: type) -> Form:
+    """Return the options of a verb for runs of a task."""
+    parts = _parts(kind, verb)
+    groups = {"options": names_of(verb_options), kind.name: [name for part in parts for name in names_of(part)]}
+    return Form(flat(*parts, verb_options), f"saccade {verb}", verb_options.__doc__ or "", groups=groups)
 
 
 def _parts(kind: Kind, verb: str) -> list[type]:

@@ -13,7 +13,7 @@ from saccade._system.notes import output, say
 from saccade.cli.arguments import INTERRUPTED, UsageError, named_options, names_of, parse, peek
 from saccade.cli.catalogue import summaries
 from saccade.cli.config import Config, read_config
-from saccade.cli.help import show_choices
+from saccade.cli.help import Form, show_choices
 from saccade.cli.metrics import print_baselines, print_folds, print_metrics
 from saccade.cli.threads import set_threads
 from saccade.tasks import TASKS, load_task
@@ -130,22 +130,30 @@ def read_command(kind: Kind, arguments: list[str], config: Config | None = None)
     data = usual_data if data is None else data_of(kind, data)
     options: Any = options_class(kind, model, checked=False)
     arguments = [*config.words(options, model), *arguments]  # of two equal options the last one counts
-    description = f"Train {kind.name}. Models: {', '.join(models_of(kind))}. Built-in data: {', '.join(kind.builtin)}."
-    if data not in kind.builtin:
-        description += " Defaults are those for much data; training may choose others by what it reads, and says which."
-    with_config: Any = flat(options, File, checked=False)
+    form = form_of(kind, model, data)
     parsed = parse(
-        with_config,
+        form.options,
         arguments,
-        _program(kind),
-        description,
-        with_config(**defaults(kind, model, data, {})),
+        form.program,
+        form.description,
+        form.options(**form.defaults),
         others=lambda: {name: options_class(kind, name) for name in models_of(kind)},
         owner="--model",
-        groups=_groups(kind, model),
+        groups=form.groups,
     )
     named_values = {**config.nulls, **{name: getattr(parsed, name) for name in named_options(options, arguments)}}
     return Command(model, data, {**named_values, "data": data} if "data" in named_values else named_values)
+
+
+def form_of(kind: Kind, model: str, data: str) -> Form:
+    """Return the options of a model, with its defaults on some data."""
+    description = f"Train {kind.name}. Models: {', '.join(models_of(kind))}. Built-in data: {', '.join(kind.builtin)}."
+    if data not in kind.builtin:
+        description += " Defaults are those for much data; training may choose others by what it reads, and says which."
+    of_model: Any = options_class(kind, model, checked=False)
+    options: Any = flat(of_model, File, checked=False)
+    usual_values = vars(options(**defaults(kind, model, data, {})))
+    return Form(options, f"saccade train {kind.name}", description, usual_values, _groups(kind, model))
 
 
 def _groups(kind: Kind, model: str) -> dict[str, list[str]]:
@@ -156,7 +164,3 @@ def _groups(kind: Kind, model: str) -> dict[str, list[str]]:
         listed = {name for names in groups.values() for name in names}
         groups[title] = [name for name in names_of(part) if name not in listed]
     return {title: names for title, names in groups.items() if names}
-
-
-def _program(kind: Kind) -> str:
-    return f"saccade train {kind.name}"
