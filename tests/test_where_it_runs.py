@@ -9,6 +9,7 @@ import torch
 from commands import PAGES, ROOT
 from saccade import attend
 from saccade._system.environment import check_precision, choose_device
+from saccade.backends import cpu, sdpa
 from saccade.errors import SaccadeError
 
 PAGE = PAGES["docs/where-it-runs.md"]
@@ -58,3 +59,10 @@ def test_versions_and_processors_are_those_of_the_files():
     assert "AVX-512" in (FOLDER / "translate.md").read_text(encoding="utf-8")
     capabilities = {row["capability"] for row in json.loads((FOLDER / "triton-registers.json").read_text())["rows"]}
     assert capabilities == {80, 90}
+
+
+def test_limits_of_the_page_of_backends_are_those_of_the_code():
+    page = PAGES["docs/backends-and-explain.md"]
+    limits = cpu.LITTLE_SOFT, cpu.LITTLE_PLAIN, sdpa.MANY
+    assert all(f"| {limit:,} pairs" in page for limit in limits)
+    assert "| 1 MiB of terms |" in page and cpu.LITTLE_ADDITIVE == 1 << 20
