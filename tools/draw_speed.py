@@ -1,4 +1,6 @@
-"""Draw docs/pictures/speed.png: our speed on a CPU and a GPU beside the plain formula, from files of results.
+"""Draw docs/pictures/speed.png: CPU and GPU beside the plain formula.
+
+The numbers are those of files of results.
 
 python tools/draw_speed.py
 """
@@ -28,8 +30,9 @@ ROWS = (
     ("dot, 4 x 8 x 512 x 64", "dot forward 4x8x512x64", MATH),
     ("with gradients", "dot forward+backward 4x8x512x64", MATH),
 )
-"""Labels, rows and peers. Peers are plain formulas: of additive scores torch's operations, of sparsemax and entmax
-the package `entmax`, of dot products torch's math kernel."""
+"""Labels, rows and peers.
+
+Peers are plain formulas: of additive scores torch's operations, of sparsemax and entmax the package `entmax`, of dot products torch's math kernel."""
 _WIDE, _LINE, _BAR = 5.0, 0.36, 0.38  # inches of the axes and of a case; height of a bar in cases
 
 
@@ -70,7 +73,7 @@ def draw(path: Path) -> None:
             ("CPU: Xeon, two threads", [case.cpu for case in bars], STYLES[0][0], -_BAR / 2),
             ("GPU: H200, dot products on an H100", [case.gpu for case in bars], STYLES[1][0], _BAR / 2),
         ):
-            heights = [place + shift for place in range(len(bars))]
+            heights = [number + shift for number in range(len(bars))]
             axes.barh(heights, [ratio - 1 for ratio in ratios], _BAR, left=1, color=colour, label=name)
             for height, ratio in zip(heights, ratios, strict=True):
                 side = "left" if ratio >= 1 else "right"
