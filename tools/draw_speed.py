@@ -32,7 +32,9 @@ ROWS = (
 )
 """Labels, rows and peers.
 
-Peers are plain formulas: of additive scores torch's operations, of sparsemax and entmax the package `entmax`, of dot products torch's math kernel."""
+Peers are plain formulas: of additive scores torch's operations, of sparsemax and entmax the package `entmax`, of dot
+products torch's math kernel.
+"""
 _WIDE, _LINE, _BAR = 5.0, 0.36, 0.38  # inches of the axes and of a case; height of a bar in cases
 
 
