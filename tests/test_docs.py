@@ -18,7 +18,7 @@ from tiers import every
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 TEXTS = [ROOT / name for name in TEXT_OF]
-LONG = ("memorize", "training", "translate", "masks-as-work")
+LONG = ("classify-image", "classify-text", "tag-words", "memorize", "training", "translate", "masks-as-work")
 """Pages whose examples train a model or take seconds."""
 EXAMPLES = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LONG else [])

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -115,20 +116,17 @@ OPTIONS = {
 """Formats that options describe: the name of the file, and further options."""
 
 
-def cells():
-    """The cells of the documented table by format and job."""
-    lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
-    jobs, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines if "---" not in line)
-    return {
-        (form, job): cell
-        for form, *own in rows
-        if form in {**WRITE, **OBJECTS, **OPTIONS}
-        for job, cell in zip(jobs[1:], own, strict=True)
-    }
+def documented():
+    """The first cells of the table of forms, each of which every job reads."""
+    table = PAGE.read_text(encoding="utf-8").partition("| form | example |\n|---|---|\n")[2].partition("\n\n")[0]
+    return [line.strip("| ").partition(" | ")[0] for line in table.splitlines()]
 
 
-def test_the_table_has_every_format_and_every_job():
-    assert set(cells()) == {(form, job) for form in {**WRITE, **OBJECTS, **OPTIONS} for job in OPEN}
+def test_the_table_has_every_format_and_the_columns_every_job():
+    assert documented() == [*WRITE, *OBJECTS, *OPTIONS]
+    assert all(
+        re.search(rf"^\| [\w, -]*\b{job}\b[\w, -]* \| ", PAGE.read_text(encoding="utf-8"), flags=re.M) for job in OPEN
+    )
 
 
 @pytest.mark.parametrize("job", OPEN)
@@ -143,7 +141,6 @@ def test_options_describe_the_formats_of_the_table(form, job, tmp_path):
     delimited(tmp_path / name, [{**row, "caf\u00e9": "\u20ac"} if kind.columns else row for row in rows])
     text = (tmp_path / name).read_text()
     (tmp_path / name).write_bytes(text.encode(given.get("encoding", "utf-8")))
-    assert cells()[form, job] == "yes"
     corpus = kind.rows(next(iter(kind.models)), {"data": str(tmp_path / name), **given}, None).get()
     assert sum(corpus.size(split) for split in ("train", "validation", "test")) == COUNT
     if "encoding" in given and kind.columns:
@@ -163,11 +160,6 @@ def test_a_job_opens_the_formats_of_the_table(form, job, tmp_path):
         data = str(tmp_path / name)
     else:
         objects = OBJECTS[form](rows)
-    if cells()[form, job] != "yes":
-        with pytest.raises(SaccadeError) as error:
-            OPEN[job](data, objects)
-        assert "\n" not in str(error.value)
-        return
     corpus = OPEN[job](data, objects)
     assert sum(corpus.size(split) for split in ("train", "validation", "test")) == COUNT
 
