@@ -52,7 +52,8 @@ class Options(SplitOptions):
     """
 
     size: int | None = None
-    """Height and width of images in pixels. Default: of the first, at most 64 (for a pretrained network, 224)."""
+    """Height and width of images in pixels.
+    Default: of the first image, at most 64 (224 for a pretrained network)."""
 
     batch_size: int = 128
     """Images per batch."""
@@ -143,7 +144,7 @@ class ImageRanks(Ranks):
     look = LookRequest
 
     def baselines(self, data: Dataset, split: str) -> dict[str, Baseline]:
-        """Measure the most frequent label, and logistic regression on pixels and on colours."""
+        """Measure the most frequent label, and logistic regression of pixels and colours."""
         labels, found, images = self.codec.labels, super().baselines(data, split), partial(_images, data, split)
         examples = (data.example(split, index) for index in range(data.size(split) or 0))
         targets = label_numbers(labels, [example.label for example in examples], split)

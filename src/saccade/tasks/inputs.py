@@ -80,7 +80,7 @@ def _of_path(task: Job, path: Path) -> Iterator[str]:
 
 
 def _rows(task: Job, path: Path, table: Table) -> list[Any]:
-    """Return the rows of a table, with notes of its reading and of the columns that are not read."""
+    """Return the rows of a table, with notes of its reading and of unused columns."""
     rows = list(values_of(table, lambda row: row))
     if not rows:
         raise ArgumentError(f"{path}: expected rows{' below the header' * bool(table.head)}, got none")
@@ -119,7 +119,7 @@ def _of_table(task: Job, path: Path, table: Table, rows: Sequence[Any]) -> Itera
 
 
 def _has_numbers(task: Job, path: Path) -> bool:
-    """Return whether the first line of a table is a row of numbers, for a task of numbers."""
+    """Whether the first line of a table is a row of numbers, for a task of numbers."""
     if task.columns or suffix_of(path) in JSON:
         return False
     first = next(filter(str.strip, lines_of(read_text(path)[0])), "")

@@ -23,7 +23,9 @@ _ENDS = ("_column", "_split")
 
 @dataclass(frozen=True, eq=False)
 class OtherData:
-    """Data to measure a run on. Their training split is that of the run, from which baselines learn.
+    """Data to measure a run on.
+
+    Their training split is that of the run. Baselines learn from it.
 
     Args:
         data: the data.
@@ -49,7 +51,7 @@ class OtherData:
         return of_split
 
     def called(self, split: str) -> str:
-        """Return the name of what is measured.
+        """Return the name of a split for people.
 
         >>> from saccade.data import Examples, Rows
         >>> rows = Rows({"test": ["a", "b"]}, "")
@@ -111,7 +113,7 @@ def _training(task: Task, located: Any, fingerprint: str) -> Any:
 
 @cache
 def reading_options(options: type) -> type:
-    """Return the options of a task that say how files of data are read, for data to measure on.
+    """Return the options for reading files of data, for data to measure on.
 
     >>> from saccade.tasks import load_task
     >>> [field.name for field in fields(reading_options(load_task("tag-words").Options))]

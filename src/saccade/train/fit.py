@@ -234,7 +234,7 @@ class _Chosen(NamedTuple):
 
 
 def _choose_recipe(request: _Request, device: torch.device) -> _Chosen:
-    """Return the first recipe of which not too few steps fit into the minutes, or the smallest.
+    """Return the first recipe with enough steps in the minutes, or the smallest.
 
     They are timed with codecs of a few examples: to learn a whole codec for each may take most of the minutes.
     """

@@ -63,7 +63,10 @@ class Plan:
 
     @property
     def very_few(self) -> bool:
-        """Whether twice as many steps would be too few as well, so that the smallest model is better."""
+        """Whether twice as many steps would be too few as well.
+
+        Then the smallest model is better.
+        """
         return not self.whole and 2 * self.steps < _FEW * self.recipe_steps
 
 
@@ -164,7 +167,7 @@ def fitted(options: T, plan: Mapping[str, Any], given: Collection[str]) -> T:
 
 
 def start(state: TrainState, plan: Mapping[str, Any], options: Options) -> bool:
-    """Let a run follow the clock as far as its plan in config.json does; returns whether the clock goes on.
+    """Let a run follow the clock by its plan, and return whether the clock goes on.
 
     Options that were changed since do not follow it. Without minutes, or with other steps, the clock stands still, and
     the schedule follows the last mark.
@@ -189,7 +192,7 @@ def start(state: TrainState, plan: Mapping[str, Any], options: Options) -> bool:
 
 
 def measure_speed(task: Task, model: nn.Module, options: Options, device: torch.device) -> Speed:
-    """Measure the speed of a new run, whose model moves to the device.
+    """Measure the speed of a new run, and move its model to the device.
 
     Each of the two timings takes 1% of the minutes, or 15 seconds if that is less, or else one step or example.
     """
@@ -219,7 +222,7 @@ def plan_for(
 
 
 def opening(minutes: float, seconds: Mapping[str, float]) -> str:
-    """Return a line about the parts of the time before the first step, "" if they are a small share of the minutes.
+    """Return a line about the time before the first step, "" for a small share.
 
     >>> opening(4, {"opening the data": 80.2, "baselines": 0.3, "planning": 11.0})
     'before the first step 1:32 of 4 minutes are over: opening the data 1:20, planning 0:11'
@@ -232,7 +235,7 @@ def opening(minutes: float, seconds: Mapping[str, float]) -> str:
 
 
 def expected_share(busy: float, threads: int, cores: int) -> float:
-    """Return the share of its speed on a quiet machine that a process has beside others.
+    """Return the speed of a process beside others, as a share of a quiet machine.
 
     >>> expected_share(3.0, threads=1, cores=2)
     0.5
@@ -241,7 +244,7 @@ def expected_share(busy: float, threads: int, cores: int) -> float:
 
 
 def closing_seconds() -> float:
-    """Return the seconds that pictures, files and the exit of the process will take under the present load.
+    """Return seconds of pictures, files and the exit of the process under this load.
 
     Most of them are the first import of matplotlib.
     """
@@ -250,7 +253,7 @@ def closing_seconds() -> float:
 
 
 def crowd(busy: float, threads: int, cores: int) -> str:
-    """Return a line about other processes, "" if they take little of the time of this one.
+    """Return a line about other processes, "" if they take little time.
 
     >>> crowd(2.0, threads=1, cores=2)
     '2 other processes run on these 2 cores: expect about 67% of the steps of a quiet machine'

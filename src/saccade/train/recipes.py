@@ -51,7 +51,7 @@ def suit(kind: Kind, model: str, data: str, given: Mapping[str, Any], objects: A
     Data are read unless they are built in. Raises SaccadeError in one line if the data or the run cannot be read.
     """
     if data in kind.builtin and given.get("held_out") is not None:  # 0 too, which runs without the option have
-        raise ArgumentError(f"--held-out: expected none for {data}, whose splits are known; leave it out")
+        raise ArgumentError(f"--held-out: expected none for {data}, whose splits are fixed; leave it out")
     folder, flat = folder_of(kind.name, model, data, given.get("run")), options_class(kind, model)
     if given.get("resume", True) and (folder / "config.json").exists():
         run = Run.open(folder)

@@ -164,7 +164,7 @@ def missing_bytes(path: Path) -> int:
 
 
 def sample_rate(path: Path) -> int:
-    """Return the sample rate in a file's header, the highest of `RATES` if it is unreadable."""
+    """Return the sample rate of a file, the highest of `RATES` if unreadable."""
     soundfile = _soundfile()
     try:
         return int(soundfile.info(os.fsencode(path)).samplerate)

@@ -64,7 +64,7 @@ def measured(
 
 
 def valid(outputs: Sequence[str], references: References) -> float:
-    """Return the share of outputs that are among their references.
+    """Share of outputs equal to one of their references.
 
     >>> valid(["a", "b"], [["a", "c"], ["a"]])
     0.5

@@ -96,9 +96,9 @@ class Describes(Generates):
         return in_batches([1] * len(ids), _AT_ONCE, errors)
 
     def baselines(self, data: Corpus, split: str) -> dict[str, Baseline]:
-        """Measure the most frequent caption, and the first one of the training image with the nearest colours.
+        """Measure the most frequent caption and, for images of the user, a near one.
 
-        The latter is for images of the user.
+        That is the first caption of the training image with the nearest colours.
         """
         learned, references, scenes = training_texts(data, _LEARNED, _ENDLESS), [], []
         for index in range(data.size(split) or 0):

@@ -52,7 +52,8 @@ class Options(SplitOptions):
     """Seed of translated and cluttered images and of rows."""
 
     size: int | None = None
-    """Height and width of images of folders in pixels. Default: those of the first image, at most 64."""
+    """Height and width of images of folders in pixels.
+    Default: those of the first image, at most 64."""
 
     batch_size: int = 32
     """Images per batch, each with --samples rollouts."""
@@ -61,10 +62,10 @@ class Options(SplitOptions):
     """Largest random shift of a training image, in pixels."""
 
     rollouts: int = 10
-    """Rollouts of an evaluation, which reports single ones and their mean."""
+    """Rollouts of an evaluation. It reports single ones and their mean."""
 
     label_smoothing: float = 0.0
-    """Probability that is spread evenly over all labels."""
+    """Probability to spread evenly over all labels."""
 
     def __post_init__(self) -> None:
         SplitOptions.__post_init__(self)
@@ -83,7 +84,7 @@ class EvalRequest(NoOptions):
     """
 
     rollouts: int | None = None
-    """Rollouts that are averaged. Default: those of the run."""
+    """Rollouts to average. Default: those of the run."""
 
     def __post_init__(self) -> None:
         if self.rollouts is not None and not 1 <= self.rollouts <= _MOST:
@@ -99,7 +100,7 @@ class Request(EvalRequest, labels.Request):
     """
 
     rollouts: int | None = None
-    """Rollouts per image, whose probabilities are averaged. Default: 1."""
+    """Rollouts per image. Their probabilities are averaged. Default: 1."""
 
     likeliest: bool = False
     """Take the most probable path instead of sampled ones."""

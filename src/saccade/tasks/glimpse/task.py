@@ -86,7 +86,7 @@ class GlimpsedImages(LabelledImages):
         return codec, ()
 
     def opening(self) -> dict[str, Any]:
-        """Return options to open other data: none, since models glimpse at images of any size."""
+        """Return no options to open other data, since images may have any size."""
         return {}
 
     def adapted(self, data: Dataset) -> Any:

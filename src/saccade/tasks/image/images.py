@@ -123,7 +123,9 @@ def image_of(line: str, channels: int, size: tuple[int, int] | None = None) -> P
 
 
 def batch_of(images: Sequence[Pixels]) -> Tensor:
-    """Return images of one size as a batch in [0, 1], `(batch, channels, height, width)`.
+    """Return images of one size as a batch, `(batch, channels, height, width)`.
+
+    Numbers are in [0, 1].
 
     >>> batch_of([Pixels("a.png", torch.full((1, 2, 2), 255, dtype=torch.uint8))]).max()
     tensor(1.)

@@ -26,11 +26,12 @@ class LookRequest:
     """
 
     by: Literal["attention", "gradient", "grad-cam"] | None = None
-    """Attention weights of some positions (attention), gradients of the class by each pixel (gradient), or Grad-CAM of
-    the last features (grad-cam). Default: attention, or gradient for a model without it."""
+    """Method: attention weights of some positions (attention),
+    gradients of the class by each pixel (gradient), or Grad-CAM of the last features (grad-cam).
+    Default: attention, or gradient for a model without it."""
 
     label: str | None = None
-    """Class whose gradients are drawn. Default: the most probable one."""
+    """Class of the gradients. Default: the most probable one."""
 
     def check(self, model: Any, labels: tuple[str, ...]) -> None:
         """Reject an unknown class, and attention of a model without it."""

@@ -92,7 +92,7 @@ class RepeatCopy(Problem):
             raise ArgumentError(f"expected {expected}, got {line!r:.60}")
         vectors = self.vectors(match[2].split(), example)
         if times * len(vectors) > _MOST_SAID:
-            raise ArgumentError(f"expected at most {_MOST_SAID:,} vectors to be said, got {times} x {len(vectors)}")
+            raise ArgumentError(f"expected at most {_MOST_SAID:,} vectors of an answer, got {times} x {len(vectors)}")
         return Question(vectors, (times,))
 
     def answer(self, bits: Bits) -> str:

@@ -165,7 +165,7 @@ class Memorizes(Predictor):
         return baselines(self.codec.language, training_sample(data, _ENDLESS, _LEARNED), items)
 
     def check(self, model: nn.Module, request: Any) -> None:
-        """Reject cells without an external memory, or more than free memory allows, and signs of several bits."""
+        """Reject options that the model or the free memory does not allow."""
         if getattr(request, "signed", False) and not self.codec.language.sizes.symbols:
             way_out = "Leave it out: --by jacobian draws the norm over all bits."
             raise ArgumentError(f"--signed: expected a run that writes a symbol a step, got one of bits. {way_out}")

@@ -197,7 +197,7 @@ class _Pictures:
         return float(start(pad([numbers]).values.to(next(self.model.parameters()).device))[0, target])
 
     def _effects(self, numbers: Sequence[float], target: int) -> Tensor:
-        """Difference of the answer and that with the training mean of each column, `(columns,)`."""
+        """Change of the answer if a column has its mean in training, `(columns,)`."""
         encoding = self.columns.encoding
         parts = encoding.parts if encoding is not None else [range(n, n + 1) for n in range(len(numbers))]
         rows = [

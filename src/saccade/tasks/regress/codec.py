@@ -45,7 +45,7 @@ class Sample(NamedTuple):
     """Numbers of an example, its answers, and its index among the model's points.
 
     The index is -1 for an example that is none of these points. `started` is the prediction of the start without this
-    example, () if it is not known.
+    example, () if there is none.
     """
 
     numbers: tuple[float, ...]
@@ -121,7 +121,7 @@ class Columns:
         kept = rows[:POINTS] if size is None else [data.example("train", index) for index in kept_points(size)]
         points, answers = zip(*(row[:2] for row in kept), strict=True) if features else ((), ())
         kind, start = getattr(options, "start", "none"), None
-        if getattr(options, "data", None) in BUILTIN:  # whose recipes have none
+        if getattr(options, "data", None) in BUILTIN:  # their recipes have none
             check_start(kind, data, options.data)
         if features and kind != "none":
             start = fit_start(inputs.numpy(), outputs.numpy(), kind)
@@ -220,7 +220,7 @@ class Columns:
         return made
 
     def signature(self, model: nn.Module) -> Signature:
-        """Return the model as a function of numbers, of sets with their lengths, for `saccade export`."""
+        """Return the model as a function of numbers, or of sets and their lengths."""
         mean, std = _tensor(self.mean), _tensor(self.std)
 
         def draw(batch: int, length: int) -> dict[str, Tensor]:

@@ -89,7 +89,7 @@ class Fitted:
 
 
 def ridge(x: Numbers, y: Numbers) -> Any:
-    """Return ridge regression of standardized features, with the strength of least leave-one-out error."""
+    """Return ridge regression with the strength of least leave-one-out error."""
     from sklearn.linear_model import RidgeCV  # here: it takes a second to import
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler

@@ -50,14 +50,16 @@ class Options(SplitOptions):
     """Columns to predict, separated by commas. Default: the last one."""
 
     features: str | None = None
-    """Input columns, separated by commas, or columns to leave out, such as --features=-id,-name.
-    Default: all others."""
+    """Input columns, separated by commas. --features=-id,-name leaves two out.
+    Default: all other columns."""
 
     sets: bool = False
-    """The input cells of a row are one set of numbers. Blank cells count as none, and a cell may hold several."""
+    """The input cells of a row are one set of numbers.
+    Blank cells count as none, and a cell may hold several."""
 
     decimal: Literal[".", ","] | None = field(default=None, metadata={"before": None})
-    """Mark of decimals in the numbers of a table. Default: by the cells of each column."""
+    """Mark of decimals in the numbers of a table.
+    Default: by the cells of each column."""
 
     batch_size: int = 64
     """Rows per batch."""
@@ -66,8 +68,9 @@ class Options(SplitOptions):
     """Training loss of the standardized targets: mean squared or mean absolute error."""
 
     start: Literal["none", "linear", "stacked"] = field(default="none", metadata={"before": "none"})
-    """Method whose errors the model learns: none, linear (ridge regression), or stacked (ridge regression and gradient
-    boosting, weighed by cross-validation). Sets have none."""
+    """Method before the model: none, linear (ridge regression) or
+    stacked (ridge regression and gradient boosting, weighed by cross-validation).
+    The model learns its errors. Sets have none."""
 
     def __post_init__(self) -> None:
         SplitOptions.__post_init__(self)

@@ -107,7 +107,7 @@ class Transcribes(Generates):
         return Evaluation(metrics, parts, len(outputs), frames, seconds, ratio)
 
     def baselines(self, data: Corpus, split: str) -> dict[str, Baseline]:
-        """Measure the most frequent text, and for few different texts a classifier of time slots."""
+        """Measure the most frequent text, and a classifier of time slots if texts are few."""
         size = data.size("train")
         learned = range(_ENDLESS) if size is None else spread(size, _LEARNED)
         texts = [self._written(data.text("train", index)) for index in learned]

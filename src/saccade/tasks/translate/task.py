@@ -57,7 +57,7 @@ class Translates(Generates):
         return Evaluation(*results, len(pairs), tokens, seconds, ratio)
 
     def baselines(self, data: Corpus, split: str) -> dict[str, Baseline]:
-        """Measure the baselines: copies of the sources, and targets of similar training sources."""
+        """Measure copies of the sources, and targets of similar training sources."""
         pairs, options = [data.example(split, index) for index in take(data, split, None)], self.codec.options
         references = [pair.target for pair in pairs]
 

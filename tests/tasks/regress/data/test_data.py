@@ -239,7 +239,7 @@ def test_data_that_are_missing(tmp_path):
 @pytest.mark.parametrize("data", ["sine", "maximum"])
 def test_built_in_data_know_their_columns(data):
     for flag, value in (("target", "y"), ("features", "x"), ("sets", True)):
-        with pytest.raises(ArgumentError, match=f"--{flag}: expected none for {data}, whose columns are known"):
+        with pytest.raises(ArgumentError, match=f"--{flag}: expected none for {data}, whose columns are fixed"):
             open_numbers(data, choice=Choice(**{flag: value}))
 
 

@@ -14,7 +14,7 @@ from typing import NoReturn
 import torch
 from torch import Tensor
 
-from saccade._system.files import check_folder, left_over, told
+from saccade._system.files import check_folder, left_over, system_error_line
 from saccade._system.notes import open_streams, output, say
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.models.encoders import Encoder, open_encoder
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(str(error))
         return 2
     except OSError as error:
-        say(told(error))
+        say(system_error_line(error))
         return 2
     except KeyboardInterrupt:
         say("interrupted")

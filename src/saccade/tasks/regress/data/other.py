@@ -47,7 +47,7 @@ def known_columns(
 
 @dataclass(frozen=True, eq=False)
 class KnownColumns:
-    """A table whose rows have the features of a run.
+    """A table with the features of a run.
 
     Args:
         data: the table.

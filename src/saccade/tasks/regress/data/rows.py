@@ -86,7 +86,7 @@ class Choice(NamedTuple):
     target: str | None = None
     """Names separated by commas. None: the last column."""
     features: str | None = None
-    """Names separated by commas, or names with a minus to leave out. None: all other columns."""
+    """Names separated by commas, or, with a minus, to leave out. None: all others."""
     sets: bool = False
     """Whether the features of a row are a set, of any size."""
     decimal: str | None = None
@@ -207,7 +207,7 @@ class Reader:
         self.named, self.left, self.written = True, tuple[str, ...](), dict[str, Written]()
 
     def prepare(self, table: Table) -> None:
-        """Choose the columns by the first training rows: their names, and how their numbers are written.
+        """Choose the columns, and the format of their numbers, by the first training rows.
 
         Features of other data are read as those of the run (`known_columns`).
 
@@ -310,7 +310,10 @@ class Reader:
             self.note = f"{self.where}: left out the column {unused[0]}, an unnamed index of the rows{way_out}"
 
     def _leave_out(self, cells: Mapping[str, Sequence[Any]]) -> None:
-        """Leave out features that identify rows, unless an option names them, and note others that count rows."""
+        """Leave out features that identify rows, unless an option names them.
+
+        A note names further features that count the rows.
+        """
         features = _names(self.choice.features)
         if len(self.inputs) < 2 or (features and set(features) & set(self.names)):
             return
@@ -339,7 +342,7 @@ class Reader:
 
 
 def _texts(cells: Sequence[Any]) -> list[str]:
-    """Return the texts of a column without blanks, none if it has cells of other kinds."""
+    """Return the texts of a column without blanks, [] for cells of other kinds."""
     filled = [cell for cell in cells if not is_empty(cell)]
     if not all(isinstance(cell, str) for cell in filled):
         return []

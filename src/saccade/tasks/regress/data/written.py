@@ -1,4 +1,4 @@
-"""Numbers and dates as people write them: decimal commas, thousands, units and days first.
+"""Numbers and dates of people: decimal commas, thousands, units, days first.
 
     3,14    119,746.50    1 200 €    $1,200    62%    31.12.2020    12/31/2020
 
@@ -41,7 +41,7 @@ _PIVOT = 69  # two digits of a year from here on are of the 20th century, as by 
 
 
 class Written(NamedTuple):
-    """How the numbers or the dates of a column are written.
+    """Format of the numbers or the dates of a column.
 
     Args:
         decimal: mark of decimals, "." or ",".
@@ -154,7 +154,7 @@ def _decimal(name: str, counts: Counter[str], usual: str | None) -> tuple[str, s
 
 
 def _numbers(name: str, counts: Counter[str], decimal: str) -> tuple[Written | None, str]:
-    """Return how numbers are written, with a note. None: with decimal points and nothing else."""
+    """Return the format of numbers and a note. None: with decimal points alone."""
     numbers = {text: number for text in counts if (number := _number(text, decimal))}
     units = {unit: text for text, (_, unit) in numbers.items()}
     if len(units.keys() - {""}) > 1 or ("%" in units and len(units) > 1):
