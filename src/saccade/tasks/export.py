@@ -166,8 +166,8 @@ def _pt2(
     torch.export.save(program, file, extra_files={"saccade.json": json.dumps(signature.about, ensure_ascii=False)})
 
     def answers(tensors: Mapping[str, Tensor]) -> Sequence[Tensor]:
-        found = module(**tensors)
-        return [found] if isinstance(found, Tensor) else list(found)
+        outputs = module(**tensors)
+        return [outputs] if isinstance(outputs, Tensor) else list(outputs)
 
     return file.getvalue(), answers
 

@@ -97,9 +97,9 @@ def _rows(task: Job, path: Path, table: Table) -> list[Any]:
             got = f"got {inventory(names)}; rename the one that has it"
             raise ArgumentError(f"{path}: expected a column {' or '.join(column.names)}, {got}")
     else:
-        known = getattr(task.codec, "names", ())
-        read = [name for name in names if str(name) in known]
-        missing = [name for name in known if name not in names and name.rstrip("0123456789") not in names]
+        features = getattr(task.codec, "names", ())
+        read = [name for name in names if str(name) in features]
+        missing = [name for name in features if name not in names and name.rstrip("0123456789") not in names]
         if read and missing:  # x1 and x2 are numbers of a cell x
             raise ArgumentError(f"{path}: expected the column {inventory(missing)}, got {inventory(names)}; add it")
     if read and (others := [name for name in names if name not in read]):

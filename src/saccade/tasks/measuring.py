@@ -46,7 +46,7 @@ def _baselines(trained: Trained, split: str) -> dict[str, Baseline]:
 
 
 def save_results(
-    trained: Trained, split: str, found: Evaluation, request: Any = None, ensemble: Sequence[str] = ()
+    trained: Trained, split: str, evaluation: Evaluation, request: Any = None, ensemble: Sequence[str] = ()
 ) -> Path:
     """Write results-SPLIT.json and, for a classifier, confusion-SPLIT.png.
 
@@ -54,28 +54,35 @@ def save_results(
     other data than those of training. Results of data of the same name with other content stay.
     """
     data, folder = trained.task.data, trained.run.folder
-    given, whole = (data.given, data.whole) if isinstance(data, OtherData) else ({}, False)
-    unusual = {**({} if request is None else changes(request)), **({"ensemble": ensemble} if ensemble else {}), **given}
+    explicit, whole = (data.given, data.whole) if isinstance(data, OtherData) else ({}, False)
+    unusual = {} if request is None else changes(request)
+    unusual = {**unusual, **({"ensemble": ensemble} if ensemble else {}), **explicit}
     unusual = {name: value for name, value in unusual.items() if value is not None}
-    content = {"measured": data.fingerprint} if given else {}
+    content = {"measured": data.fingerprint} if explicit else {}
     results = split_results(
-        trained.run, trained.options, trained.model, found, split=split, examples=found.examples, asked=unusual
+        trained.run,
+        trained.options,
+        trained.model,
+        evaluation,
+        split=split,
+        examples=evaluation.examples,
+        asked=unusual,
     )
     path = _free(folder / f"{results_name('all' if whole else split, unusual, folder)}.json", content)
     write_json(path, {**results, **content})
-    if found.confusion:
+    if evaluation.confusion:
         picture = path.with_name(f"confusion{path.stem.removeprefix('results')}.png")
-        write(picture, confusion_matrix(found.confusion))
+        write(picture, confusion_matrix(evaluation.confusion))
     return path
 
 
 def _free(path: Path, content: Mapping[str, Any]) -> Path:
     """Return a path for results, or a free one if it has results of other data."""
-    place, count = path, 1
-    while content and place.exists():
+    candidate, count = path, 1
+    while content and candidate.exists():
         with suppress(ValueError, AttributeError):
-            if content.items() <= read_json(place).items():
+            if content.items() <= read_json(candidate).items():
                 break
         count += 1
-        place = path.with_name(f"{path.stem}-{count}.json")
-    return place
+        candidate = path.with_name(f"{path.stem}-{count}.json")
+    return candidate

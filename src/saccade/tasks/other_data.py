@@ -63,34 +63,34 @@ class OtherData:
         return f"{examples} of {Path(self.given['data']).name}{'' if self.whole else f' ({split})'}"
 
 
-def measured_on(job: Job, located: Any, given: Mapping[str, Any], objects: Any, fingerprint: str) -> Job:
+def measured_on(job: Job, located: Any, explicit: Mapping[str, Any], objects: Any, fingerprint: str) -> Job:
     """Return the job of a run with other data, opened at their first use.
 
     Moved data of the run keep their splits. Other data without splits of their own are measured as a whole.
 
     Args:
-        job: the job, with the options in `given`.
+        job: the job, with the options in `explicit`.
         located: the options of the run, with the present place of its data.
-        given: options that the user gave for the data, `data` among them.
+        explicit: options that the user gave for the data, `data` among them.
         objects: the data, if they are Python objects.
         fingerprint: of the data of the run.
     """
-    task, own = job.task, Lazy(lambda: _training(job.task, located, fingerprint))
+    task, training = job.task, Lazy(lambda: _training(job.task, located, fingerprint))
 
     def opened() -> Any:
         with suppress(SaccadeError, OSError), caught(lambda note: None):
             data = task.lazy_data(job.settings, objects).get()
-            if data.fingerprint == fingerprint or _is_same(given["data"], located.data):
+            if data.fingerprint == fingerprint or _is_same(explicit["data"], located.data):
                 return data
-        names = {name: given.get(name) for name in ("train_split", "validation_split", "test_split")}
-        if given["data"] not in task.builtin:
+        names = {name: explicit.get(name) for name in ("train_split", "validation_split", "test_split")}
+        if explicit["data"] not in task.builtin:
             names |= getattr(job.codec, "opening", dict)()
         with undivided() as wholes:
             data = task.lazy_data(replace(job.settings, **names, held_out=None, fold=None), objects).get()
         if data.note:
             say(data.note)
         adapted = getattr(job.codec, "adapted", lambda other: other)(data)
-        return OtherData(adapted, own.get, given, whole=bool(wholes))
+        return OtherData(adapted, training.get, explicit, whole=bool(wholes))
 
     return replace(job, rows=Lazy(opened))
 
@@ -104,8 +104,8 @@ def _training(task: Task, located: Any, fingerprint: str) -> Any:
     try:
         data = task.lazy_data(located, None).get()
     except (SaccadeError, OSError) as error:
-        place = "here" if located.data == OBJECTS else f"at {located.data}"
-        raise ArgumentError(f"they learn from the data of training, which are not {place}") from error
+        where = "here" if located.data == OBJECTS else f"at {located.data}"
+        raise ArgumentError(f"they learn from the data of training, which are not {where}") from error
     if data.fingerprint != fingerprint:
         raise ArgumentError(f"they learn from the data of training, and others are at {located.data}")
     return data

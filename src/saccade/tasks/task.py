@@ -23,7 +23,7 @@ from saccade.tasks.ensembles import check_alike, shortest_texts
 from saccade.tasks.export import Signature
 from saccade.tasks.predictor import Predictor
 from saccade.tasks.request import NoOptions
-from saccade.tasks.stream import place, texts
+from saccade.tasks.stream import line_number, texts
 from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.tasks.views import AsTraining, Few, at_their_place
 from saccade.train.task import (
@@ -57,8 +57,8 @@ class Hard(NamedTuple):
     answer: Answer
 
 
-def _usual(task: "Task", model: str, given: Mapping[str, Any], objects: Any) -> Suited:
-    return Suited(task.recipe(model, given["data"]), data=objects)
+def _usual(task: "Task", model: str, explicit: Mapping[str, Any], objects: Any) -> Suited:
+    return Suited(task.recipe(model, explicit["data"]), data=objects)
 
 
 def _in_blocks(job: "Job", model: nn.Module, split: str, indices: Sequence[int], request: Any) -> Evaluation:
@@ -348,7 +348,7 @@ class Job:
 
     def read(self, line: str, number: int) -> Any:
         """Read line `number` of the inputs. A row of a table has a number of its own."""
-        return self.codec.read(line, place(line, number))
+        return self.codec.read(line, line_number(line, number))
 
     def encode(self, lines: Iterable[str], device: torch.device) -> tuple[Any, ...]:
         """Return lines as one batch: the arguments of the model.

@@ -30,7 +30,7 @@ _POSITIVE = (
     *("clip", "max_steps", "max_minutes", "threads", "average", "patience", "schedule_steps"),
 )
 _BUDGET: dict[str, Any] = {"budget": True}  # may differ when a run is continued: it changes no weight of any step
-_PLACE: dict[str, Any] = {**_BUDGET, "place": True}  # of a command, not of its run
+_COMMAND: dict[str, Any] = {**_BUDGET, "place": True}  # of a command, not of its run
 PATH: dict[str, Any] = {"path": True}
 """Metadata of an option that names a file or a folder."""
 
@@ -42,17 +42,17 @@ class Options:
     model: str = ""
     """Model to train. `saccade list` names them."""
 
-    data: str = field(default="", metadata={**_PLACE, **PATH})  # runs compare fingerprints
+    data: str = field(default="", metadata={**_COMMAND, **PATH})  # runs compare fingerprints
     """A built-in data set, or a folder or file.
     The page of the task in docs/ has its formats."""
 
-    run: str = field(default="", metadata=_PLACE)
+    run: str = field(default="", metadata=_COMMAND)
     """Folder of the run, new or to be continued. Default: runs/TASK-DATA-MODEL."""
 
-    resume: bool = field(default=True, metadata=_PLACE)
+    resume: bool = field(default=True, metadata=_COMMAND)
     """Continue the run if it exists; with --no-resume start a new one beside it."""
 
-    folds: int | None = field(default=None, metadata=_PLACE)
+    folds: int | None = field(default=None, metadata=_COMMAND)
     """Cross-validation: number of runs, each tested on another part of the data.
     They are in RUN/fold-1 and so on."""
 
@@ -77,13 +77,13 @@ class Options:
     """Validation examples measured during training.
     The final evaluation takes all of them."""
 
-    device: str = field(default="auto", metadata=_PLACE)
+    device: str = field(default="auto", metadata=_COMMAND)
     """Device: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
 
     processes: int = 1
     """Processes that train together. A step takes a batch in each."""
 
-    threads: int | None = field(default=None, metadata=_PLACE)
+    threads: int | None = field(default=None, metadata=_COMMAND)
     """Processor threads. Default: torch's. Small models gain nothing from many."""
 
     learning_rate: float = 1e-3

@@ -242,17 +242,17 @@ def better_baseline(results: Mapping[str, Any], headline: str) -> str:
     >>> better_baseline(results, "accuracy")
     'a baseline is better on validation: tfidf 0.92 > 0.9 (accuracy); in a new --run try --model sum'
     """
-    own = value(results["validation"][headline])
+    model_score = value(results["validation"][headline])
     scores = {
         name: (value(baseline.metrics[headline]), baseline.advice)
         for name, baseline in stored_baselines(results, "validation").items()
         if headline in baseline.metrics
     }
     name = max(scores, key=lambda name: scores[name][0], default=None)
-    if name is None or not scores[name][0] > own or f"{scores[name][0]:.4g}" == f"{own:.4g}":
+    if name is None or not scores[name][0] > model_score or f"{scores[name][0]:.4g}" == f"{model_score:.4g}":
         return ""
     score, advice = scores[name]
-    line = f"a baseline is better on validation: {name} {score:.4g} > {own:.4g} ({headline.replace('_', ' ')})"
+    line = f"a baseline is better on validation: {name} {score:.4g} > {model_score:.4g} ({headline.replace('_', ' ')})"
     return f"{line}; {'in a new --run ' if advice.startswith('try --') else ''}{advice}" if advice else line
 
 

@@ -57,7 +57,7 @@ def measured(
         if not any(groups):
             return scores, {}
 
-        parts = by_group(lambda own, true: value(bleu(own, true)), outputs, references, groups)
+        parts = by_group(lambda captions, true: value(bleu(captions, true)), outputs, references, groups)
         return scores, {"bleu4": parts}
     parts = by_group(exact_match, outputs, scenes, groups) if any(groups) else {}
     return {"exact_match": exact_match(outputs, scenes), **scores}, {"exact_match": parts} if parts else {}
