@@ -42,14 +42,14 @@ class Placed(str):
         return line
 
 
-def line_number(line: str, number: int) -> int:
+def place(line: str, number: int) -> int:
     """Return the number of a line for messages: of its row in a table, or `number`.
 
     Raises:
         SaccadeError: if the row is no input.
 
     Example:
-        >>> line_number("a fine film", 7), line_number(Placed("a fine film", 2), 7)
+        >>> place("a fine film", 7), place(Placed("a fine film", 2), 7)
         (7, 2)
     """
     if not isinstance(line, Placed):

@@ -23,7 +23,7 @@ from saccade.tasks.ensembles import check_alike, shortest_texts
 from saccade.tasks.export import Signature
 from saccade.tasks.predictor import Predictor
 from saccade.tasks.request import NoOptions
-from saccade.tasks.stream import line_number, texts
+from saccade.tasks.stream import place, texts
 from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.tasks.views import AsTraining, Few, at_their_place
 from saccade.train.task import (
@@ -348,7 +348,7 @@ class Job:
 
     def read(self, line: str, number: int) -> Any:
         """Read line `number` of the inputs. A row of a table has a number of its own."""
-        return self.codec.read(line, line_number(line, number))
+        return self.codec.read(line, place(line, number))
 
     def encode(self, lines: Iterable[str], device: torch.device) -> tuple[Any, ...]:
         """Return lines as one batch: the arguments of the model.

@@ -19,7 +19,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "row": {"canvas": 100},
     "files": {},
 }
-_MOST = 10_000
+_LARGEST = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class Options(SplitOptions):
 
     def __post_init__(self) -> None:
         SplitOptions.__post_init__(self)
-        in_ranges(self, (("batch_size", 1, 1_000_000), ("shift", 0, 1000), ("rollouts", 1, _MOST)))
+        in_ranges(self, (("batch_size", 1, 1_000_000), ("shift", 0, 1000), ("rollouts", 1, _LARGEST)))
         if self.size is not None and not 8 <= self.size <= 1024:
             raise ArgumentError(f"--size: expected a number of pixels from 8 to 1024, got {self.size}")
         below_one(self, "label_smoothing")
@@ -87,8 +87,8 @@ class EvalRequest(NoOptions):
     """Rollouts to average. Default: those of the run."""
 
     def __post_init__(self) -> None:
-        if self.rollouts is not None and not 1 <= self.rollouts <= _MOST:
-            raise ArgumentError(f"--rollouts: expected a number from 1 to {_MOST}, got {self.rollouts}")
+        if self.rollouts is not None and not 1 <= self.rollouts <= _LARGEST:
+            raise ArgumentError(f"--rollouts: expected a number from 1 to {_LARGEST}, got {self.rollouts}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -91,8 +91,8 @@ def read_image(
                     pixels = operations.fit(pixels, size[::-1], pillow.Resampling.BICUBIC)
         except (pillow.DecompressionBombError, MemoryError) as error:
             got = str(error) if "×" in str(error) else "more"
-            wanted = "expected an image of at most 64 million pixels"
-            raise ArgumentError(f"{name}: {wanted}, got {got}; scale it down") from error
+            expected = "expected an image of at most 64 million pixels"
+            raise ArgumentError(f"{name}: {expected}, got {got}; scale it down") from error
         except pillow.UnidentifiedImageError as error:
             kinds = ", ".join(_FORMATS[:-1])
             raise ArgumentError(f"{name}: expected an image ({kinds} or {_FORMATS[-1]}), got another file") from error
