@@ -215,14 +215,14 @@ def _with_cells(model: nn.Module, request: Any) -> Iterator[None]:
             memory.cells = cells
 
 
-def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
+def _suited(task: Task, model: str, explicit: Mapping[str, Any], objects: Any) -> Suited:
     """Recipe of stories, or of any other sequences."""
-    usual = task.recipe(model, given["data"])
-    if not is_babi(Path(given["data"])):
+    usual = task.recipe(model, explicit["data"])
+    if not is_babi(Path(explicit["data"])):
         return Suited(usual, data=objects)
-    own = recipes_of(task, model).get("stories", {})
-    how = "a word a step" if given.get("sentences") is False else "a sentence a step"
-    return Suited({**usual, **STORIES, **own}, f"stories, which are read {how}", objects)
+    story_options = recipes_of(task, model).get("stories", {})
+    how = "a word a step" if explicit.get("sentences") is False else "a sentence a step"
+    return Suited({**usual, **STORIES, **story_options}, f"stories, which are read {how}", objects)
 
 
 MEMORIZE = Task(

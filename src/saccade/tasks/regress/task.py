@@ -155,7 +155,7 @@ class Regresses(Predictor):
     ) -> list[Regression]:
         """Answer questions."""
         coverage = completed(Request, request).coverage
-        return [answer(model, asked, self.codec, coverage, form) for asked in inputs]
+        return [answer(model, question, self.codec, coverage, form) for question in inputs]
 
     @property
     def _std(self) -> Tensor:
@@ -167,13 +167,13 @@ def _open(options: Any, objects: Any) -> Numbers:
     return open_numbers(options.data, objects, SplitNames.of_options(options), choice)
 
 
-def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
+def _suited(task: Task, model: str, explicit: Mapping[str, Any], objects: Any) -> Suited:
     """Return the recipe for data of the user, or reject a start that they cannot have."""
-    usual = task.recipe(model, given["data"])
-    if (start := given.get("start", "none")) == "none":
+    usual = task.recipe(model, explicit["data"])
+    if (start := explicit.get("start", "none")) == "none":
         return Suited(usual, data=objects)
-    rows = task.rows(model, given, objects)
-    check_start(start, rows.get(), "data" if given["data"] == OBJECTS else given["data"])
+    rows = task.rows(model, explicit, objects)
+    check_start(start, rows.get(), "data" if explicit["data"] == OBJECTS else explicit["data"])
     return Suited(usual, data=rows)
 
 

@@ -36,7 +36,7 @@ __all__ = [
     "ranges",
 ]
 
-_MOST = 10_000_000  # rows, which take 4 GiB
+_LARGEST = 10_000_000  # rows, which take 4 GiB
 _MOST_COLUMNS = 5_000  # of features: reading 8,000 takes 20 seconds
 _RANGES = 4  # of a single feature
 _SAMPLE = 10_000  # rows that show how numbers are written
@@ -242,8 +242,8 @@ class Reader:
             ValueError: if the row has other columns, or other kinds of cells.
         """
         self.count += 1
-        if self.count > _MOST:
-            raise ValueError(f"expected at most {_MOST:,} rows, got more; train on fewer")
+        if self.count > _LARGEST:
+            raise ValueError(f"expected at most {_LARGEST:,} rows, got more; train on fewer")
         self.named = isinstance(row, Mapping)
         named = row if isinstance(row, Mapping) else _pair(row)
         cells = {str(name): cell for name, cell in named.items()}
@@ -276,8 +276,8 @@ class Reader:
         if self.choice.sets and not self.choice.features:
             return [name for name in cells if name not in (*self.outputs, *self.left, *_INDEXES, SPLIT)]
         missing = [name for name in (*self.inputs, *self.outputs) if name not in cells]
-        known = cells if self.choice.features else {*self.names, *_INDEXES, SPLIT}
-        parts = (("without", missing), ("with", [name for name in cells if name not in known]))
+        expected = cells if self.choice.features else {*self.names, *_INDEXES, SPLIT}
+        parts = (("without", missing), ("with", [name for name in cells if name not in expected]))
         if differences := ", ".join(f"{word} {inventory(part)}" for word, part in parts if part):
             raise ValueError(f"expected the columns of the first row, got others: {differences}")
         return self.inputs
