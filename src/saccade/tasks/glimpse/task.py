@@ -135,7 +135,7 @@ class GlimpsedImages(LabelledImages):
 class Predicted(NamedTuple):
     """Labels of an image from one sampled path, several, and the likeliest path."""
 
-    one: str
+    single: str
     several: str
     likeliest: str
     entropy: Tensor
