@@ -65,7 +65,7 @@ class Options(SplitOptions):
     """Rollouts of an evaluation. It reports single ones and their mean."""
 
     label_smoothing: float = 0.0
-    """Probability to spread evenly over all labels."""
+    """Probability spread evenly over all labels."""
 
     def __post_init__(self) -> None:
         SplitOptions.__post_init__(self)
