@@ -1,4 +1,4 @@
-"""`plainly`: a block whose calls run by plain torch operations."""
+"""`plainly`: run the calls of a block by plain torch operations."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -9,7 +9,7 @@ from saccade._system.files import (
     left_over,
     read,
     read_json,
-    told,
+    system_error_line,
     unfinished,
     write,
     write_json,
@@ -130,5 +130,5 @@ def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path, monkeypatch):
     ],
 )
 def test_errors_of_the_system_have_a_reason_and_a_way_out(code, reason):
-    assert told(OSError(code, os.strerror(code), "a.txt")).startswith(f"a.txt: {reason}")
-    assert told(OSError(code, "expected another thing", "a.txt")) == "a.txt: expected another thing"
+    assert system_error_line(OSError(code, os.strerror(code), "a.txt")).startswith(f"a.txt: {reason}")
+    assert system_error_line(OSError(code, "expected another thing", "a.txt")) == "a.txt: expected another thing"

@@ -86,7 +86,7 @@ def test_hard_links_count_as_the_files_that_they_are(tmp_path, monkeypatch):
     size = (folder / "train/red/0.png").stat().st_size
     for name, mode, most in (("a.tar", "w", 5 * size), ("a.tar.gz", "w:gz", size // 2)):
         packed = archive_of(folder, tmp_path / name, mode)
-        monkeypatch.setattr(archives, "_MOST", most)
+        monkeypatch.setattr(archives, "_LARGEST", most)
         with pytest.raises(ArgumentError, match="expected at most 2 GiB of files, got more; unpack it"):
             list(read_files(packed, every))
 

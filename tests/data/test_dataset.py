@@ -116,7 +116,7 @@ def test_a_pipe_is_one_error_for_every_kind_of_data(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     opens = (speech, questions, captions, texts, pairs, numbers, symbols, lambda data: images(data, None, None, None))
     for open_data in opens:
-        with pytest.raises(ArgumentError, match="--data: expected a file or a folder, got a pipe or device at .*pipe;"):
+        with pytest.raises(ArgumentError, match="--data: expected a file or a folder, got a pipe or device at .*pipe."):
             open_data(str(tmp_path / "pipe"))
 
 
@@ -125,7 +125,7 @@ def test_standard_input_and_links_that_lead_nowhere_are_refused(tmp_path, monkey
     Path("loop").symlink_to("loop")
     Path("gone").symlink_to("nowhere")
     for name in ("loop", "gone"):
-        with pytest.raises(ArgumentError, match=f"--data: .*, got a link that leads nowhere: {name}; name another"):
+        with pytest.raises(ArgumentError, match=f"--data: .*, got a link that leads nowhere: {name}. Name another"):
             data_path(name)
     with pytest.raises(ArgumentError, match="got -; copy standard input into a file and name it"):
         data_path("-")

@@ -256,7 +256,7 @@ def test_every_task_has_an_option_for_each_of_its_columns(task):
     options = runs.options(kind, "file", None, given)
     assert [column.names[0] for column in input_columns(options, kind.columns)] == [*given.values()][:-1]
     for data in kind.builtin if given else ():
-        with pytest.raises(ArgumentError, match=f"^--.*-column: expected none for {data}, whose columns are known"):
+        with pytest.raises(ArgumentError, match=f"^--.*-column: expected none for {data}, whose columns are fixed"):
             kind.open(options_class(kind, options.model)(**{"data": data, **given}), None)
 
 

@@ -49,7 +49,7 @@ def test_splits_may_be_pairs_of_x_and_y():
     [
         ((X, Y[:1]), "data: expected as many rows in X and y, got 2 and 1"),
         ((X, X), "data: expected a y of one column, got 2 (size, city); hand over one frame"),
-        ((X, X["city"]), "data: expected a y of another name than those of X, got city in both; rename it"),
+        ((X, X["city"]), "data: expected a y of another name than those of X, got city in both. Rename it"),
         (
             (X,),
             "data: expected rows, or (X, y), got a tuple of DataFrame; {'train': frame, 'test': frame} names",

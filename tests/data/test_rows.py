@@ -121,7 +121,7 @@ def test_arrays_that_are_the_same_are_in_one_split():
 @every(
     ("objects", "message"),
     [
-        (None, "expected the Python objects that this run was trained on, got none; hand them over again as data="),
+        (None, "expected the Python objects that this run was trained on, got none. Hand them over again as data="),
         ([], "data: expected rows of train, got none"),
         ({}, "data: expected rows of train, got none"),
         ({"test": PAIRS}, "data: expected rows of train, got test; a mapping is of splits, each a list of rows"),

@@ -60,6 +60,6 @@ def test_shares_and_folds_that_mean_nothing_are_rejected(options, message):
 
 def test_built_in_data_take_no_share_and_no_fold():
     for names, option in ((SplitNames(held_out=0.2), "--held-out"), (SplitNames(fold=(0, 2)), "--folds")):
-        with pytest.raises(ArgumentError, match=f"{option}: expected none for dates, whose splits are known"):
+        with pytest.raises(ArgumentError, match=f"{option}: expected none for dates, whose splits are fixed"):
             names.refuse("dates")
     SplitNames(held_out=0.0).refuse("dates")  # of a run without the option

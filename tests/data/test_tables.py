@@ -165,7 +165,7 @@ def test_a_cell_may_be_longer_than_csv_allows(tmp_path):
 def test_missing_cells_are_blank_and_more_are_an_error(tmp_path):
     table = read_table(write(tmp_path / "a.csv", "text,label,id\nfive,x\n"), COLUMNS)
     assert cells(table) == [["five", "x", ""]]
-    with pytest.raises(ValueError, match="expected 2 columns, as the header says, got 3; put a text with such a mark"):
+    with pytest.raises(ValueError, match="expected 2 columns, as the header says, got 3. Put a text with such a mark"):
         list(read_table(write(tmp_path / "a.csv", "text,label\na, b,c\n"), COLUMNS).rows)
     path = write(tmp_path / "a.tsv", "go\tva\tCC-BY\n")
     assert cells(read_table(path, PAIR, more=True)) == [["go", "va"]]

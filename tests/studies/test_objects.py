@@ -101,7 +101,7 @@ SMALL = {"widths": "4,6", "blocks": 1, "cell_dim": 6, "hidden_dim": 8, "embeddin
 def test_every_model_writes_about_the_same_scenes(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(scenes, "HELD_OUT", 24)
     monkeypatch.setattr("saccade.tasks.caption.task._ENDLESS", 50)
-    monkeypatch.setattr("saccade.tasks.image.dataset._SEEN", 5)
+    monkeypatch.setattr("saccade.tasks.image.dataset._SAMPLED", 5)
     monkeypatch.setattr(study, "scheduled", lambda options: {**SMALL, "schedule_steps": 4, "warmup_steps": 1})
     monkeypatch.chdir(tmp_path)
     words = ["report", "objects", "--data", "scenes", "--most", "3", "--max-steps", "2"]

@@ -365,7 +365,7 @@ def test_every_model_is_trained_and_measured(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(scenes, "HELD_OUT", 12)
     monkeypatch.setattr(codec, "_ENDLESS", 150)
     monkeypatch.setattr("saccade.tasks.answer.task._ENDLESS", 150)
-    monkeypatch.setattr("saccade.tasks.image.dataset._SEEN", 5)
+    monkeypatch.setattr("saccade.tasks.image.dataset._SAMPLED", 5)
     monkeypatch.setattr(study, "VARIANTS", [Variant(one.name, one.model, {**one.values, **small}) for one in VARIANTS])
     monkeypatch.chdir(tmp_path)
     assert main(["report", "pointing", "--data", "scenes", "--max-steps", "2"]) == 0

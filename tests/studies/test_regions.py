@@ -84,7 +84,7 @@ def few(monkeypatch, tmp_path):
     """Small models of forty scenes."""
     monkeypatch.setattr(scenes, "HELD_OUT", 40)
     monkeypatch.setattr("saccade.tasks.caption.codec._ENDLESS", 50)
-    monkeypatch.setattr("saccade.tasks.image.dataset._SEEN", 5)
+    monkeypatch.setattr("saccade.tasks.image.dataset._SAMPLED", 5)
     monkeypatch.setattr(study, "_SIZES", SMALL)
     monkeypatch.setattr(study, "_SCENES", {})
     monkeypatch.setattr(study, "_BATCH", 4)

@@ -158,7 +158,7 @@ def test_several_columns_are_one_line_with_a_tab():
         ([{"text": "a"}, {"text": 3.5}], "inputs: row 2: expected a text or a path in text, got float"),
         (
             [{"text": "a"}, {"text": None}],
-            "inputs: row 2: expected a text or a path in text, got an empty cell; ",
+            "inputs: row 2: expected a text or a path in text, got an empty cell. ",
         ),
         ({"text": ["a"], "n": [1, 2]}, "inputs: expected columns of as many cells each, got 1 of text, 2 of n"),
     ],

@@ -37,7 +37,7 @@ def test_defaults_of_models_and_data_are_valid_options(task, model, data):
 
 @pytest.mark.parametrize("share", [0.0, 0.2])
 def test_builtin_data_hold_nothing_out(share):
-    with pytest.raises(ArgumentError, match="^--held-out: expected none for dates, whose splits are known; leave it"):
+    with pytest.raises(ArgumentError, match="^--held-out: expected none for dates, whose splits are fixed; leave it"):
         suit(load_task("translate"), "rnnsearch", "dates", {"held_out": share})
 
 

@@ -72,9 +72,10 @@ def multiplies_bfloat16(device: str = "auto") -> bool:
 
 @cache
 def bfloat16_speedup(device: str = "auto") -> float:
-    """Speed of a product of bfloat16 in multiples of that of float32, measured once in a process.
+    """Speed of a product of bfloat16 in multiples of float32.
 
-    It is 0 for a CPU without units for bfloat16. A GPU with such units has no measurement, and infinity.
+    It is measured once in a process. It is 0 for a CPU without units for bfloat16. A GPU with such units has no
+    measurement, and infinity.
     """
     if not multiplies_bfloat16(device):
         return 0.0
@@ -85,7 +86,7 @@ def bfloat16_speedup(device: str = "auto") -> float:
 
 @cache
 def rounding_speedup(precision: str, device: str = "auto") -> float:
-    """Speed of a product of float32 under a `matmul_precision`, in multiples of that of exact products.
+    """Speed of a product of float32 under a `matmul_precision`; exact products have 1.
 
     It is measured once in a process. It is 1 for a GPU, and for a CPU that does not round.
     """
@@ -96,7 +97,7 @@ def rounding_speedup(precision: str, device: str = "auto") -> float:
 
 
 def _product_seconds(dtype: torch.dtype, precision: str) -> float:
-    """Seconds of a product of typical size, the shortest of a few: others are disturbed by other processes."""
+    """Least seconds of a product of typical size, since other processes disturb some."""
     bound_shape_caches()  # before the first use of oneDNN
     matrix, seconds = torch.ones(_WIDTH, _WIDTH, dtype=dtype), list[float]()
     with torch.inference_mode(), matmul_precision(precision):
@@ -108,7 +109,7 @@ def _product_seconds(dtype: torch.dtype, precision: str) -> float:
 
 
 def process_seconds() -> float:
-    """Return the seconds since the start of this process, 0 if the system has no such figure."""
+    """Return the seconds since the start of this process, 0 if they are unknown."""
     try:
         fields = Path("/proc/self/stat").read_text("ascii", "replace").rpartition(")")[2].split()
         started = int(fields[_STARTED]) / os.sysconf("SC_CLK_TCK")

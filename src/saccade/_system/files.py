@@ -32,9 +32,9 @@ _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a so
 
 
 def check_folder(option: str, folder: str | Path) -> None:
-    """Check that an option's folder is not a file or below one, and that files can be written there.
+    """Check that files can be written into the folder of an option.
 
-    The folder need not exist.
+    The folder need not exist. It is invalid if it is a file or below one.
     """
     there = next((path for path in (Path(folder), *Path(folder).parents) if os.path.lexists(path)), None)
     if there is not None and not there.is_dir():
@@ -93,14 +93,14 @@ def naming(path: Path) -> Iterator[None]:
         raise
 
 
-def told(error: OSError) -> str:
-    """Return an error of the system as a line with the file, the reason and the way out.
+def system_error_line(error: OSError) -> str:
+    """Return a line for an error of the system: the file, the reason, the way out.
 
     An error with a text of its own keeps it.
 
-    >>> told(OSError(28, "No space left on device", "a.txt"))
+    >>> system_error_line(OSError(28, "No space left on device", "a.txt"))
     'a.txt: expected room on the disk, got none; make room, then give the command again'
-    >>> told(OSError(22, "expected a file, got a pipe", "a.txt"))
+    >>> system_error_line(OSError(22, "expected a file, got a pipe", "a.txt"))
     'a.txt: expected a file, got a pipe'
     """
     reason = error.strerror or str(error)

@@ -20,8 +20,8 @@ def find(where: str) -> Any:
     except (Exception, SystemExit) as error:
         machinery = (__file__, import_module.__code__.co_filename, *_IMPORT)
         frames = traceback.extract_tb(error.__traceback__)
-        places = [f"{frame.filename}:{frame.lineno}" for frame in frames if frame.filename not in machinery]
+        lines = [f"{frame.filename}:{frame.lineno}" for frame in frames if frame.filename not in machinery]
         if isinstance(error, SyntaxError):
-            places = [f"{error.filename}:{error.lineno}"]
-        reason = ", ".join([" ".join(f"{type(error).__name__}: {error}".split()), *places[-1:]])
+            lines = [f"{error.filename}:{error.lineno}"]
+        reason = ", ".join([" ".join(f"{type(error).__name__}: {error}".split()), *lines[-1:]])
         raise ArgumentError(f"expected module:Name, got {where} ({reason})") from error

@@ -23,7 +23,7 @@ Newline and tab are none of them.
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 _NO_BYTES = re.compile(r"[\ud800-\udc7f\udd00-\udfff]")  # surrogates that stand for no byte of a file name
 _LONGEST = 5000  # characters of a note: more than any path has
-_PLACE, _NUMBER = re.compile(r"^.*?: "), re.compile(r"\d+(?:[.,]\d+)*")
+_PREFIX, _NUMBER = re.compile(r"^.*?: "), re.compile(r"\d+(?:[.,]\d+)*")
 _KINDS = 1000  # of notes that are counted: memory is bounded
 _CATCH: ContextVar[Callable[[str], None] | None] = ContextVar("catch", default=None)
 
@@ -116,7 +116,7 @@ def caught(catch: Callable[[str], None] | None) -> Iterator[None]:
 
 
 class Repeated:
-    """Logs the first of equal notes at once, and the last with their number at the end.
+    """Logs the first of equal notes at once, the last at the end with their number.
 
     Notes are equal if they differ by numbers and by the place before the first colon.
     """
@@ -127,7 +127,7 @@ class Repeated:
 
     def __call__(self, line: str) -> None:
         """Log a note, or count it."""
-        kind = _NUMBER.sub("0", _PLACE.sub("", line))
+        kind = _NUMBER.sub("0", _PREFIX.sub("", line))
         count, _ = self._notes.get(kind, (0, ""))
         if count or len(self._notes) < _KINDS:
             self._notes[kind] = (count + 1, line)

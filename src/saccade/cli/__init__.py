@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 
 from saccade._definitions.argument_hints import suggest
-from saccade._system.files import told
+from saccade._system.files import system_error_line
 from saccade._system.notes import escaped, open_streams, output, say, shortened, unheard
 from saccade.cli.arguments import INTERRUPTED, UsageError, one_line
 from saccade.errors import DISTRIBUTION, SaccadeError
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(error, BrokenPipeError) and _unread():  # the reader of the output has left
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor may Python complain at exit
             return 0
-        return _fail(told(error))
+        return _fail(system_error_line(error))
     except UnicodeEncodeError as error:
         if error.encoding == "utf-8":
             return _fail(f"{error.object}: expected a text, got half a character ({error.reason}); remove it")

@@ -16,7 +16,7 @@ DAMAGE = (EOFError, KeyError, zlib.error, gzip.BadGzipFile, tarfile.TarError)
 """Errors of a damaged archive. A KeyError is a link to a missing file."""
 
 _PART = 1 << 20  # bytes read at once
-_MOST = 1 << 31  # largest size of an unpacked archive in bytes
+_LARGEST = 1 << 31  # largest size of an unpacked archive in bytes
 
 
 def is_archive(path: Path) -> bool:
@@ -33,12 +33,12 @@ def damaged(source: Path, error: Exception) -> ArgumentError:
     return ArgumentError(f"{source}: expected a whole tar archive, got a damaged one ({error}); copy it again")
 
 
-def read_files(source: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
+def read_files(source: Path, selects: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
     """Read files of a folder or an archive. Hidden files are left out.
 
     Args:
         source: the folder or the archive.
-        wanted: from the path of a file below the source to whether it is read.
+        selects: from the path of a file below the source to whether it is read.
 
     Yields:
         Paths below the source, for example "train/cat/1.png", and bytes. Files of a folder are sorted by path.
@@ -50,7 +50,7 @@ def read_files(source: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[st
     if source.is_dir():
         for path in files_below(source):
             name = path.relative_to(source).as_posix()
-            if wanted(name) and (path.is_file() or not path.exists()):  # a broken link is an error
+            if selects(name) and (path.is_file() or not path.exists()):  # a broken link is an error
                 yield name, path.read_bytes()
         return
     names, total = set[str](), 0
@@ -62,14 +62,14 @@ def read_files(source: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[st
         ):
             for member in members:
                 name = member.name.removeprefix("./")
-                if not (member.isreg() or member.islnk()) or name in names or _hidden(name) or not wanted(name):
+                if not (member.isreg() or member.islnk()) or name in names or _hidden(name) or not selects(name):
                     continue
                 names.add(name)
                 total += member.size  # 0 of a link
-                file = members.extractfile(member) if total <= _MOST else None
+                file = members.extractfile(member) if total <= _LARGEST else None
                 data = file.read() if file else b""
                 total += member.islnk() * len(data)
-                if total > _MOST:
+                if total > _LARGEST:
                     raise ArgumentError(f"{source}: expected at most 2 GiB of files, got more; unpack it into a folder")
                 yield name, data
             while stream.read(_PART):  # the checksum is at the end

@@ -70,8 +70,8 @@ def read_arrow(path: Path, names: SplitNames) -> dict[str, Table]:
 def _split_name(file: Path, root: Path, names: SplitNames) -> str:
     """Return the split in the name of a file or parent folder, or the file name."""
     part = _PART.fullmatch(file.stem)
-    own, *folders = (part[1] if part else file.stem), *reversed(file.relative_to(root).parts[:-1])
-    return next(filter(names.split, (own, *folders)), own or next(iter(folders), file.stem))
+    stem, *folders = (part[1] if part else file.stem), *reversed(file.relative_to(root).parts[:-1])
+    return next(filter(names.split, (stem, *folders)), stem or next(iter(folders), file.stem))
 
 
 def _tables(folder: Path) -> list[Path]:
@@ -196,8 +196,8 @@ def _read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
-        wanted = "expected a description that `datasets` has saved"
-        raise ArgumentError(f"{path}: {wanted}, got another file ({error}); save the data set anew") from error
+        expected = "expected a description that `datasets` has saved"
+        raise ArgumentError(f"{path}: {expected}, got another file ({error}); save the data set anew") from error
     if not isinstance(content, dict):
         raise ArgumentError(f"{path}: expected a JSON object by `datasets`, got another kind; save the data set anew")
     return content

@@ -25,15 +25,15 @@ def composed(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def front(text: str, most: int) -> str:
-    """Return the start of a text, long enough for its first `most` tokens.
+def front(text: str, limit: int) -> str:
+    """Return the start of a text, long enough for its first `limit` tokens.
 
     A longer text keeps one further character, so that its length shows that it goes on.
 
     >>> len(front("a" * 1000, 2))
     129
     """
-    return text[: WIDEST * most + 1]
+    return text[: WIDEST * limit + 1]
 
 
 def cleaned(text: str, where: str) -> str:

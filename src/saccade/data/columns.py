@@ -152,9 +152,9 @@ class Column:
         Names in data frames may be numbers.
         """
         exact = {str(name): name for name in names}
-        lower = {name.strip().lower(): place for name, place in exact.items()}
+        lower = {name.strip().lower(): original for name, original in exact.items()}
         tables = ((exact, self.names), (lower, [name.strip().lower() for name in self.names]))
-        return next((table[name] for table, wanted in tables for name in wanted if name in table), None)
+        return next((table[name] for table, candidates in tables for name in candidates if name in table), None)
 
 
 def check_once(names: Sequence[Any]) -> None:
@@ -179,17 +179,17 @@ def find_columns(columns: Sequence[Column], names: Sequence[Any], where: str) ->
         >>> find_columns([Column("text", ("text", "sentence")), Column("label", ("label",))], ["Sentence"], "row 1")
         ['Sentence', None]
     """
-    found = [column.find(names) for column in columns]
+    matches = [column.find(names) for column in columns]
     exact = [str(name) for name in names]
     lower = [name.strip().lower() for name in exact]
-    for column, name in zip(columns, found, strict=True):
+    for column, name in zip(columns, matches, strict=True):
         if name is None and column.given:
             hint = suggest(column.names[0], exact, f"there is {inventory(exact)}")
             raise ArgumentError(f"{column.option}: expected a column of {where}, got {column.names[0]}; {hint}")
         times = 0 if name is None else exact.count(str(name))
         if times > 1 or (times and not column.given and lower.count(str(name).strip().lower()) > 1):
             raise ArgumentError(f"{where}: expected one column {name}, got several; rename the others")
-    return found
+    return matches
 
 
 def read_columns(columns: Sequence[Column], row: Any, labels: Mapping[str, Sequence[str]]) -> dict[str, Any]:

@@ -120,16 +120,16 @@ def sampled(size: int, count: int) -> list[int]:
     return sorted(np.argsort(ranks)[:count].tolist())
 
 
-def training_sample(data: Dataset[E], endless: int, most: int) -> list[E]:
+def training_sample(data: Dataset[E], endless: int, limit: int) -> list[E]:
     """Return a sample of the training split.
 
     Args:
         data: the data set.
         endless: number of examples of an endless split. They are the first.
-        most: largest number of examples of a finite split. They are evenly spaced.
+        limit: largest number of examples of a finite split. They are evenly spaced.
     """
     size = data.size("train")
-    indices = range(endless) if size is None else spread(size, most)
+    indices = range(endless) if size is None else spread(size, limit)
     return [data.example("train", index) for index in indices]
 
 
@@ -188,16 +188,18 @@ def data_path(data: str) -> Path:
 
     >>> data_path("/dev/null")
     Traceback (most recent call last):
-    saccade.errors.ArgumentError: --data: expected a file or a folder, got a pipe or device at /dev/null; ...
+    saccade.errors.ArgumentError: --data: expected a file or a folder, got a pipe or device at /dev/null. ...
     """
     path = Path(data)
     if path.is_symlink() and not path.exists():
-        raise ArgumentError(f"--data: expected a file or a folder, got a link that leads nowhere: {data}; name another")
+        raise ArgumentError(
+            f"--data: expected a file or a folder, got a link that leads nowhere: {data}. Name another."
+        )
     if data == "-":
         raise ArgumentError("--data: expected a file or a folder, got -; copy standard input into a file and name it")
     if path.exists() and not (path.is_file() or path.is_dir()):
-        way_out = "copy what it gives into a file and name it"
-        raise ArgumentError(f"--data: expected a file or a folder, got a pipe or device at {data}; {way_out}")
+        way_out = "Copy its output into a file and name that."
+        raise ArgumentError(f"--data: expected a file or a folder, got a pipe or device at {data}. {way_out}")
     return path
 
 
@@ -207,8 +209,8 @@ def counted(count: int, what: str) -> str:
     >>> counted(1, "examples"), counted(2, "examples"), counted(1, "categories")
     ('1 example', '2 examples', '1 category')
     """
-    one = f"{what.removesuffix('ies')}y" if what.endswith("ies") else what.removesuffix("s")
-    return f"{count} {one if count == 1 else what}"
+    singular = f"{what.removesuffix('ies')}y" if what.endswith("ies") else what.removesuffix("s")
+    return f"{count} {singular if count == 1 else what}"
 
 
 def joined(names: Iterable[str]) -> str:
@@ -227,6 +229,6 @@ def inventory(names: Iterable[Any]) -> str:
     >>> inventory("abcdefg")
     'a, b, c, d, e and 2 more'
     """
-    known = list(map(str, names))
-    more = f" and {len(known) - 5} more" if len(known) > 5 else ""
-    return ", ".join(known[:5]) + more
+    listed = list(map(str, names))
+    more = f" and {len(listed) - 5} more" if len(listed) > 5 else ""
+    return ", ".join(listed[:5]) + more

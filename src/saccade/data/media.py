@@ -17,7 +17,9 @@ _FILES: ContextVar[Mapping[str, bytes] | None] = ContextVar("files", default=Non
 
 @contextmanager
 def attached(files: Mapping[str, bytes]) -> Iterator[None]:
-    """Give files of a request their names. Nothing is read from the paths of this machine meanwhile.
+    """Give files of a request their names.
+
+    Meanwhile nothing is read from paths of this machine.
 
     >>> with attached({"a.png": b"PNG"}):
     ...     attachment("a.png").read(), is_file(__file__)
@@ -44,19 +46,19 @@ def attachment(name: str) -> BinaryIO | None:
 
 
 def is_file(name: str) -> bool:
-    """Return whether there is a file of a name: of the request, or outside requests of this machine."""
+    """Whether a name is a file of the request, or of this machine outside requests."""
     files = _FILES.get()
     return Path(name).is_file() if files is None else name in files
 
 
-def read_bytes(source: Path | BinaryIO, name: str, kind: str, most: int, smaller: str) -> bytes:
-    """Return all bytes of a file or stream, at most `most`.
+def read_bytes(source: Path | BinaryIO, name: str, kind: str, limit: int, smaller: str) -> bytes:
+    """Return all bytes of a file or stream, at most `limit`.
 
     Args:
         source: a path, or a stream opened for bytes.
         name: its name in messages.
         kind: the expected kind with its article: "an image".
-        most: the largest size in bytes. At most one byte more is read.
+        limit: the largest size in bytes. At most one byte more is read.
         smaller: the way out if it is larger, for example "scale it down".
 
     Raises:
@@ -69,12 +71,12 @@ def read_bytes(source: Path | BinaryIO, name: str, kind: str, most: int, smaller
     """
     try:
         if not isinstance(source, Path):
-            data = source.read(most + 1)
+            data = source.read(limit + 1)
         elif got := other_than_file(source):
             raise ArgumentError(f"{name}: expected {kind}, got {got}")
         else:
             with source.open("rb") as file:
-                data = file.read(most + 1)
+                data = file.read(limit + 1)
     except ArgumentError:
         raise
     except FileNotFoundError as error:
@@ -82,6 +84,6 @@ def read_bytes(source: Path | BinaryIO, name: str, kind: str, most: int, smaller
     except (OSError, ValueError) as error:  # ValueError: invalid file name
         reason = getattr(error, "strerror", None) or error
         raise ArgumentError(f"{name}: expected {kind} that can be read, got {reason}") from error
-    if len(data) > most:
-        raise ArgumentError(f"{name}: expected {kind} of at most {most >> 20} MiB, got more; {smaller}")
+    if len(data) > limit:
+        raise ArgumentError(f"{name}: expected {kind} of at most {limit >> 20} MiB, got more; {smaller}")
     return data

@@ -80,8 +80,8 @@ class Names(SplitNames):
     def refuse_columns(self, data: str) -> None:
         """Reject names of columns from options, for data with fixed columns."""
         for column, name in self.columns.items():
-            known = f"{data}, whose columns are known"
-            raise ArgumentError(f"--{column}-column: expected none for {known}; leave {name} out")
+            source = f"{data}, whose columns are fixed"
+            raise ArgumentError(f"--{column}-column: expected none for {source}; leave {name} out")
 
 
 @cache
@@ -140,7 +140,9 @@ def chosen(columns: Sequence[Column], names: SplitNames | None) -> list[Column]:
 
 
 def input_columns(options: Any, columns: Sequence[Column]) -> list[Column]:
-    """Return the columns of an input, all but the last, with the names in data of a run first.
+    """Return the columns of an input: all but the last.
+
+    The first name of each is that in the data of the run.
 
     Args:
         options: of the run. An option with the name of a column has another name of it, such as --source de.
@@ -158,7 +160,7 @@ def input_columns(options: Any, columns: Sequence[Column]) -> list[Column]:
 
 @contextmanager
 def reading(options: Any, builtin: Container[str]) -> Iterator[None]:
-    """Decode files of text by --encoding, which built-in data do not have."""
+    """Decode files of text by --encoding. Built-in data have no such option."""
     encoding = getattr(options, "encoding", None)
     if encoding is not None and options.data in builtin:
         raise ArgumentError(f"--encoding: expected none for {options.data}, which is built in; leave {encoding} out")
@@ -196,16 +198,16 @@ def name_columns(
         return columns, {}, ""
     rows = list(first_rows(table, 1, nested))
     if not rows or not isinstance(rows[0], Mapping):
-        if rows and (given := next((column for column in columns if column.given), None)):
+        if rows and (named := next((column for column in columns if column.given), None)):
             got = f"got {rows[0]!r:.40} in {table.where(0)}"
-            raise ArgumentError(f"{given.option}: expected rows with names of columns, {got}; leave it out")
+            raise ArgumentError(f"{named.option}: expected rows with names of columns, {got}; leave it out")
         return columns, {}, ""
     header, where = list(rows[0]), table.head or table.where(0)
-    found = find_columns(columns, header, where)
-    missing = [column for column, name in zip(columns, found, strict=True) if column.needed and name is None]
+    matches = find_columns(columns, header, where)
+    missing = [column for column, name in zip(columns, matches, strict=True) if column.needed and name is None]
     if not missing:
         return columns, {}, ""
-    free = [name for name in header if name not in found]
+    free = [name for name in header if name not in matches]
     cells = {name: list[Any]() for name in free}
     count = 0
     for row in first_rows(replace(table, rows=_undecoded(table.rows)), _SAMPLE, nested):
@@ -244,17 +246,19 @@ def alike(columns: Sequence[Column], cells: Mapping[Any, Sequence[Any]]) -> dict
 
 
 def training_table(tables: Mapping[str, Table], names: SplitNames) -> Table | None:
-    """Return the table of training rows, or None if there is none that can be read twice."""
-    found = (table for name, table in tables.items() if name == "" or names.split(name) == "train")
-    return next((table for table in found if not isinstance(table.rows, Iterator)), None)
+    """Return the table of training rows. None: no table can be read twice."""
+    training = (table for name, table in tables.items() if name == "" or names.split(name) == "train")
+    return next((table for table in training if not isinstance(table.rows, Iterator)), None)
 
 
-def first_rows(table: Table, most: int, nested: str | None = None) -> Iterator[Any]:
-    """Yield the first rows of a table, up to an invalid row, which is reported later.
+def first_rows(table: Table, limit: int, nested: str | None = None) -> Iterator[Any]:
+    """Yield the first rows of a table, up to an invalid row.
+
+    A later reading reports the invalid row.
 
     Args:
         table: the table.
-        most: number of rows.
+        limit: number of rows.
         nested: a column that may hold a mapping with all columns.
 
     Example:
@@ -262,13 +266,13 @@ def first_rows(table: Table, most: int, nested: str | None = None) -> Iterator[A
         ['a', 'b']
     """
     with suppress(ValueError, TypeError, KeyError, IndexError):
-        for row in islice(table.rows, most):
+        for row in islice(table.rows, limit):
             inner = row.get(nested) if nested and isinstance(row, Mapping) else None
             yield row if inner is None else inner
 
 
 def _undecoded(rows: Any) -> Any:
-    """Return rows without the columns of media that a data set of `datasets` decodes in every read of a row."""
+    """Leave out columns of media, since `datasets` decodes them in each reading."""
     features = getattr(rows, "features", None)
     if not isinstance(features, Mapping) or not hasattr(rows, "remove_columns"):
         return rows
@@ -277,14 +281,14 @@ def _undecoded(rows: Any) -> Any:
 
 
 def _without_media(cell: Any) -> Any:
-    """Return a cell, or an empty tuple in place of decoded media, which would fill the memory."""
+    """Return a cell, or () in place of decoded media, to save memory."""
     return cell if is_empty(cell) or isinstance(cell, str | int | float | np.generic) else ()
 
 
 def _unknown(
     missing: Sequence[Column], column: Column, like: Sequence[Any], table: Table, header: Sequence[Any], where: str
 ) -> ArgumentError:
-    """Return the error for a column that is not named, and cannot be guessed."""
+    """Return the error for a column without a name in the data."""
     listed = ", ".join(map(str, header))
     got = f"got {listed if len(listed) <= _LISTED else inventory(header)}"
     options = joined(other.option for other in missing)
@@ -298,7 +302,7 @@ def _unknown(
 
 
 def _texts(cells: Sequence[Any]) -> list[str] | None:
-    """Return the texts of a column, None for other kinds of cells, or if all are blank."""
+    """Return the texts of a column. None: all are blank, or some are no texts."""
     filled = [cell for cell in cells if not is_empty(cell) and not (isinstance(cell, str) and not cell.strip())]
     return list(filled) if filled and all(isinstance(cell, str) for cell in filled) else None
 

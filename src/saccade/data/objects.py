@@ -37,8 +37,8 @@ def object_tables(objects: Any, names: SplitNames) -> dict[str, Table]:
         (['train', 'dev'], 'data: dev, row 1')
     """
     if objects is None:
-        way_out = "hand them over again as data="
-        raise ArgumentError(f"data: expected the Python objects that this run was trained on, got none; {way_out}")
+        way_out = "Hand them over again as data=."
+        raise ArgumentError(f"data: expected the Python objects that this run was trained on, got none. {way_out}")
     if isinstance(objects, Mapping) and not _are_columns(objects, names):
         parts = {str(name): part for name, part in objects.items() if part is not None}
         spelled = spelled_splits(Path("data"), parts, names)
@@ -49,7 +49,9 @@ def object_tables(objects: Any, names: SplitNames) -> dict[str, Table]:
 
 
 def table_rows(part: Any, where: str) -> list[Mapping[Any, Any]] | None:
-    """Return the rows of a data frame, an Arrow table or a mapping of columns, None for other objects.
+    """Return the rows of a data frame, an Arrow table or a mapping of columns.
+
+    Other objects return None.
 
     Args:
         part: the object.
@@ -131,14 +133,14 @@ def _rows(part: Any) -> Iterable[Any]:
 
 
 def _is_column_or_frame(part: Any) -> bool:
-    """Return whether an object is a data frame or a series of pandas or polars, or an Arrow table."""
+    """Whether it is a frame or a series of pandas or polars, or an Arrow table."""
     return (hasattr(part, "to_list") and hasattr(part, "name")) or (
         hasattr(part, "columns") and any(hasattr(part, name) for name in ("to_dict", "to_dicts", "__arrow_c_stream__"))
     )
 
 
 def _pairs(part: Sequence[Any]) -> list[Any]:
-    """Return the rows of X and y. The column of y is behind those of X, if these have names."""
+    """Return the rows of X and y. If X has named columns, that of y follows them."""
     kinds = inventory(type(item).__name__ for item in part)
     if not isinstance(part, tuple) or len(part) != 2 or any(_length(item) is None for item in part):
         way_out = "{'train': frame, 'test': frame} names splits"
@@ -157,7 +159,7 @@ def _pairs(part: Sequence[Any]) -> list[Any]:
     if rows is None:
         return list(zip(x, y, strict=True))
     if rows and name in rows[0]:
-        raise ArgumentError(f"data: expected a y of another name than those of X, got {name} in both; rename it")
+        raise ArgumentError(f"data: expected a y of another name than those of X, got {name} in both. Rename it.")
     return [{**row, name: answer} for row, answer in zip(rows, y, strict=True)]
 
 

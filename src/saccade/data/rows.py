@@ -100,7 +100,7 @@ class Examples(Generic[E]):
 
     @property
     def guessed(self) -> Mapping[str, str]:
-        """Names of columns in the data that were guessed from their cells."""
+        """Names of columns in the data, guessed from their cells."""
         return self.rows.guessed
 
 
@@ -196,16 +196,16 @@ def rows_of(
         hashes = np.array([_hash(key(train.rows[index])) for index in indices["train"]], np.uint64)
         inside = divide(hashes, place, what, missing, held, names)
         indices |= {split: indices["train"][part] for split, part in inside.items()}
-    own = {split: parts.get(split, parts["train"]) for split in SPLITS}
-    splits = {split: [own[split].rows[index] for index in indices[split]] for split in SPLITS}
+    sources = {split: parts.get(split, parts["train"]) for split in SPLITS}
+    splits = {split: [sources[split].rows[index] for index in indices[split]] for split in SPLITS}
     notes = [
         *(table.note for name, table in tables.items() if name in called.values()),
         *(part.note for part in parts.values()),
         held_out(missing, {split: len(part) for split, part in splits.items()}, what, names.fold),
         _unread([name for name in tables if name not in called.values()]),
     ]
-    places = {split: (own[split].table.where, indices[split]) for split in SPLITS}
-    return Rows(splits, _fingerprint(splits), "; ".join(filter(None, notes)), places)
+    positions = {split: (sources[split].table.where, indices[split]) for split in SPLITS}
+    return Rows(splits, _fingerprint(splits), "; ".join(filter(None, notes)), positions)
 
 
 def text_hash(text: str) -> int:
@@ -228,7 +228,7 @@ def bytes_hash(content: bytes) -> int:
 
 def divide(
     hashes: NDArray[np.uint64],
-    place: Path | str,
+    source: Path | str,
     what: str,
     missing: Sequence[str] = ("validation", "test"),
     held: tuple[int, int] = HELD,
@@ -242,7 +242,7 @@ def divide(
 
     Args:
         hashes: `(examples,)`, by `text_hash`.
-        place: the data, for the error.
+        source: the data, for the error.
         what: the examples, for the error.
         missing: the splits to hold out.
         held: `(share, limit)` of much data. One in `share` different keys is in each missing split, at most `limit`.
@@ -258,8 +258,8 @@ def divide(
     different, names = np.unique(hashes), names or SplitNames()
     if len(different) <= len(missing):
         uses = [*(name.replace("validation", "validate") for name in missing), "train"]
-        wanted = f"expected {len(uses)} different {what} or more, to {', '.join(uses[:-1])} and {uses[-1]}"
-        raise ArgumentError(f"{place}: {wanted}, got {len(different)}")
+        expected = f"expected {len(uses)} different {what} or more, to {', '.join(uses[:-1])} and {uses[-1]}"
+        raise ArgumentError(f"{source}: {expected}, got {len(different)}")
     count, size = names.count(len(different), held), len(different)
     counts = dict.fromkeys(missing, count)
     ranks = np.searchsorted(different, hashes)
@@ -276,7 +276,7 @@ def divide(
     return {split: parts == number for number, split in enumerate((*counts, "train"))}
 
 
-def _called(tables: Mapping[str, Table], names: SplitNames, place: str) -> dict[str, str]:
+def _called(tables: Mapping[str, Table], names: SplitNames, source: str) -> dict[str, str]:
     """Return the name of the table of each split."""
     if list(tables) == [""]:
         return {"train": ""}
@@ -284,14 +284,14 @@ def _called(tables: Mapping[str, Table], names: SplitNames, place: str) -> dict[
     for split in SPLITS:
         there = [name for name in names.of(split) if name in tables]
         if len(there) > 1:
-            raise ArgumentError(f"{place}: expected one {split} split, got {' and '.join(there)}; say --{split}-split")
+            raise ArgumentError(f"{source}: expected one {split} split, got {' and '.join(there)}; say --{split}-split")
         if there:
             called[split] = there[0]
     if "train" not in called:
-        names.check("train", place, tables)
+        names.check("train", source, tables)
         got = f"got {', '.join(tables) or 'none'}"
         way_out = "; a mapping is of splits, each a list of rows" if tables else ""
-        raise ArgumentError(f"{place}: expected rows of train, {got}{way_out}")
+        raise ArgumentError(f"{source}: expected rows of train, {got}{way_out}")
     return called
 
 
@@ -301,7 +301,7 @@ def _read(
     read: Callable[[Any, Mapping[str, Sequence[str]]], R],
     tag: Callable[[Any], str],
     blank: Blank[R] | None,
-    place: str,
+    source: str,
 ) -> _Part[R]:
     tags = list[str]()
 
@@ -314,14 +314,14 @@ def _read(
 
     rows = list(values_of(table, tagged))
     if not rows:
-        raise ArgumentError(f"{place}: expected rows{f' of {split}' if wholes() is None else ''}, got none")
+        raise ArgumentError(f"{source}: expected rows{f' of {split}' if wholes() is None else ''}, got none")
     out = np.array([blank is not None and split in blank.splits and blank.test(row) for row in rows])
     kept, note = np.flatnonzero(~out), ""
     if blank is not None and out.any():
         count = f"{split}: left out {out.sum()} of {len(rows)} {blank.what}"
         if out.all() and (blank.whole or split == "train"):
-            raise ArgumentError(f"{place}: {count}: an empty corpus")
-        note = f"{place}: {count}; the first is {table.where(int(out.argmax())).removeprefix(f'{place}: {split}, ')}"
+            raise ArgumentError(f"{source}: {count}: an empty corpus")
+        note = f"{source}: {count}; the first is {table.where(int(out.argmax())).removeprefix(f'{source}: {split}, ')}"
     return _Part(table, rows, tags, kept, note)
 
 
@@ -331,13 +331,13 @@ def _tag(names: SplitNames, called: str, divided: bool, row: Any) -> str:
     return names.all[split_of(cells[0], names, called)] if divided and cells else ""
 
 
-def _tagged(part: _Part[Any], place: str) -> dict[str, NDArray[np.int64]]:
+def _tagged(part: _Part[Any], source: str) -> dict[str, NDArray[np.int64]]:
     """Return the rows of each split by the column `split`. Default: training."""
     tags = np.array([tag or "train" for tag in part.tags])[part.kept]
     indices = {split: part.kept[tags == split] for split in SPLITS}
     indices = {split: inside for split, inside in indices.items() if len(inside)}
     if "train" not in indices and wholes() is None:
-        raise ArgumentError(f"{place}: expected rows of train, got none")
+        raise ArgumentError(f"{source}: expected rows of train, got none")
     return indices
 
 

@@ -50,18 +50,18 @@ _WHOLES: ContextVar[list[str] | None] = ContextVar("wholes", default=None)
 def undivided() -> Iterator[list[str]]:
     """Hold out nothing. Each split of data without splits of their own is all of them.
 
-    Yields a list, which gets the places of such data.
+    Yields a list, which gets the names of such data.
 
-    >>> with undivided() as places:
-    ...     wholes() is places
+    >>> with undivided() as whole:
+    ...     wholes() is whole
     True
     >>> wholes() is None
     True
     """
-    places = list[str]()
-    token = _WHOLES.set(places)
+    whole = list[str]()
+    token = _WHOLES.set(whole)
     try:
-        yield places
+        yield whole
     finally:
         _WHOLES.reset(token)
 
@@ -83,32 +83,35 @@ class SplitOptions:
     """Name of the training split in files, folders or a column. Default: train."""
 
     validation_split: str | None = field(default=None, metadata=_COMPARED)
-    """Name of the validation split, such as tst2012. Default: validation, valid, val or dev."""
+    """Name of the validation split, such as tst2012.
+    Default: validation, valid, val or dev."""
 
     test_split: str | None = field(default=None, metadata=_COMPARED)
     """Name of the test split, such as tst2013. Default: test."""
 
     held_out: float | None = field(default=None, metadata=_MUCH)
-    """Share of the examples to hold out for each missing split. 0 takes the share of much data.
-    Default: 0.15 of at most 1,000 examples, and 150 or the share of much data (0.05, images 0.1) of more."""
+    """Share of the examples to hold out for each missing split.
+    0 takes the share of much data. Default: 0.15 of at most 1,000 examples,
+    and 150 or the share of much data (0.05, images 0.1) of more."""
 
     fold: str | None = field(default=None, metadata=_COMPARED)
-    """Test on one part of the data, such as 2/5 for the second of five, instead of the test split that is held out."""
+    """Part of the data to test on instead of a random test split.
+    For example 2/5 is the second of five parts."""
 
     def __post_init__(self) -> None:
         """Reject an empty name, one name for two splits, and invalid shares and folds."""
         if self.held_out is not None and not 0 <= self.held_out < 1 / 2:
             raise ArgumentError(f"--held-out: expected a share from 0 on and below 0.5, got {self.held_out}")
         fold_of(self.fold)
-        given = dict[str, str]()
+        options = dict[str, str]()
         for split in SPLITS:
             if (name := getattr(self, f"{split}_split")) is None:
                 continue
             if not name:
                 raise ArgumentError(f"--{split}-split: expected a name, got an empty one")
-            if name in given:
-                raise ArgumentError(f"--{split}-split: expected another name than --{given[name]}-split, got {name}")
-            given[name] = split
+            if name in options:
+                raise ArgumentError(f"--{split}-split: expected another name than --{options[name]}-split, got {name}")
+            options[name] = split
 
 
 @dataclass(frozen=True)
@@ -133,8 +136,8 @@ class SplitNames:
     @classmethod
     def of_options(cls, options: Any) -> "SplitNames":
         """Return the names of a task's options."""
-        given = {split: getattr(options, f"{split}_split") for split in SPLITS}
-        names = {split: name for split, name in given.items() if name is not None}
+        chosen = {split: getattr(options, f"{split}_split") for split in SPLITS}
+        names = {split: name for split, name in chosen.items() if name is not None}
         return cls(names, options.held_out, fold_of(options.fold))
 
     def count(self, different: int, held: tuple[int, int]) -> int:
@@ -191,9 +194,9 @@ class SplitNames:
 
     def refuse(self, data: str) -> None:
         """Reject options, for data with fixed splits."""
-        self.refuse_shares(f"{data}, whose splits are known")
+        self.refuse_shares(f"{data}, whose splits are fixed")
         for split, name in self.given.items():
-            raise ArgumentError(f"--{split}-split: expected none for {data}, whose splits are known; leave {name} out")
+            raise ArgumentError(f"--{split}-split: expected none for {data}, whose splits are fixed; leave {name} out")
 
     def refuse_shares(self, why: str) -> None:
         """Reject a share to hold out, and a fold, for data with a test split."""
@@ -234,13 +237,13 @@ def spelled_splits(where: Path, parts: Iterable[str], names: SplitNames) -> dict
     return spelled
 
 
-def split_of(cell: Any, names: SplitNames, known: str = "") -> str:
+def split_of(cell: Any, names: SplitNames, expected: str = "") -> str:
     """Return the name of the split in a cell of the column `split`.
 
     Args:
         cell: a text, or its bytes.
         names: the names of splits.
-        known: name of the split of the file or part of the row, "" if there is none.
+        expected: name of the split of the file or part of the row, "" if there is none.
 
     Raises:
         CellError: if it is no split, or not the split of the file or part.
@@ -253,10 +256,10 @@ def split_of(cell: Any, names: SplitNames, known: str = "") -> str:
     split = names.split(text.strip())
     if split is None:
         raise CellError(SPLIT, f"expected one of {', '.join(names.all)}, got {text!r:.40}")
-    if known and split != names.split(known):
+    if expected and split != names.split(expected):
         way_out = "correct it, or take the column out"
-        raise CellError(SPLIT, f"expected {known}, as these rows are called, got {text!r:.40}; {way_out}")
-    return known or names.of(split)[0]
+        raise CellError(SPLIT, f"expected {expected}, as these rows are called, got {text!r:.40}; {way_out}")
+    return expected or names.of(split)[0]
 
 
 def held_out(missing: Sequence[str], sizes: Mapping[str, int], what: str, fold: tuple[int, int] | None = None) -> str:

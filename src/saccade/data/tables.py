@@ -60,12 +60,12 @@ def read_table(path: Path, columns: Sequence[Column] | None = None, *, more: boo
         ArgumentError: for an invalid row, with its number.
         OSError: if the file cannot be read.
     """
-    wanted = joined([column.names[0] for column in columns or () if column.needed] or ["columns"])
+    needed = joined([column.names[0] for column in columns or () if column.needed] or ["columns"])
     if way_out := converted(path):
-        raise ArgumentError(f"{path}: expected a table with {wanted}, got another kind of file{way_out}")
+        raise ArgumentError(f"{path}: expected a table with {needed}, got another kind of file{way_out}")
     text, note = read_text(path)
     if not text.strip():
-        raise ArgumentError(f"{path}: expected a table with {wanted}, got an empty file")
+        raise ArgumentError(f"{path}: expected a table with {needed}, got an empty file")
     if suffix_of(path) in JSON:
         numbers, rows = _json(text, path)
         note = "; ".join(filter(None, [note, _blank(path, numbers)]))
@@ -112,26 +112,26 @@ def _headed(
     names = [cell.strip().removeprefix('"').removesuffix('"') for cell in cells[0]]
     if not names[0] and _is_index([row[0].strip('" ') for row in cells[1:]]):
         names[0] = INDEX
-    names = [SPLIT if name.lower() == SPLIT else name or f"column {place}" for place, name in enumerate(names, 1)]
+    names = [SPLIT if name.lower() == SPLIT else name or f"column {position}" for position, name in enumerate(names, 1)]
     if columns is None and all(is_readable(number_of, name) for name in names):
         got = f"got {mark.join(cells[0])!r:.60}; add a line of names"
         raise ArgumentError(f"{where(0)}: expected names of the columns, {got}")
-    found = dict(zip(columns or (), find_columns(columns or (), names, where(0)), strict=True))
-    needed = [column for column in found if column.needed]
-    is_named = all(found[column] is not None for column in needed)
+    matches = dict(zip(columns or (), find_columns(columns or (), names, where(0)), strict=True))
+    needed = [column for column in matches if column.needed]
+    is_named = all(matches[column] is not None for column in needed)
     if is_named or (_is_header(names, cells[1:]) and (mark != "\t" or _are_alike(needed, names, cells[1:]))):
         if not (columns and is_named) and (twice := next((name for name in names if names.count(name) > 1), None)):
             raise ArgumentError(f"{where(0)}: expected columns of different names, got {twice} twice")
         rows, below = _Named(names, cells[1:]), numbers[1:]
         return Table(rows, _numbered(path, below), note=note, size=len(below), head=where(0), numbers=below)
-    wanted, count = joined(column.names[0] for column in needed), len(needed)
+    titles, count = joined(column.names[0] for column in needed), len(needed)
     if mark != "\t":
-        raise ArgumentError(f"{where(0)}: expected a header that names {wanted}, got {mark.join(cells[0])!r:.60}")
+        raise ArgumentError(f"{where(0)}: expected a header that names {titles}, got {mark.join(cells[0])!r:.60}")
     for index, row in enumerate(cells):
         if len(row) < count or (not more and any(cell.strip() for cell in row[count:])):
             got = "no tab" if len(row) == 1 else f"{len(row)} columns"
             way_out = f"; cut -f 1-{count} keeps the first {count}" if len(row) > count else ""
-            expected = f"expected {wanted} with a tab between, or a header that names them"
+            expected = f"expected {titles} with a tab between, or a header that names them"
             raise ArgumentError(f"{where(index)}: {expected}, got {got}{way_out}")
     ordered = [dict(zip((column.names[0] for column in needed), row, strict=False)) for row in cells]
     return Table(ordered, where, note=note, size=len(cells), numbers=numbers)
@@ -155,8 +155,8 @@ def _is_header(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _are_alike(columns: Sequence[Column], names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether one column each looks like those of a task below a header of unknown names."""
-    cells = {name: [row[place] for row in rows if place < len(row)] for place, name in enumerate(names)}
+    """Whether one column each looks like those of a task below unknown names."""
+    cells = {name: [row[column] for row in rows if column < len(row)] for column, name in enumerate(names)}
     return all(len(like) == 1 for like in alike(columns, cells).values())
 
 
@@ -170,8 +170,8 @@ class _Named:
     def __iter__(self) -> Iterator[dict[str, str]]:
         for row in self.rows:
             if len(row) > len(self.names):
-                wanted = f"expected {len(self.names)} columns, as the header says, got {len(row)}"
-                raise ValueError(f"{wanted}; put a text with such a mark in quotes, or take it out")
+                expected = f"expected {len(self.names)} columns, as the header says, got {len(row)}"
+                raise ValueError(f"{expected}. Put a text with such a mark in quotes, or take it out.")
             yield dict(zip_longest(self.names, row, fillvalue=""))
 
 
@@ -208,8 +208,8 @@ def _rows(text: str, mark: str, path: Path, quoted: bool) -> list[list[str]]:
         with _long_cells(text):
             rows.extend(_cut(text, mark, strict=True))
     except csv.Error as error:
-        wanted = "expected quotes around whole cells, and each quote within them twice"
-        raise ArgumentError(f"row {len(rows) + 1} of {path}: {wanted}, got another row ({error})") from error
+        expected = "expected quotes around whole cells, and each quote within them twice"
+        raise ArgumentError(f"row {len(rows) + 1} of {path}: {expected}, got another row ({error})") from error
     return rows
 
 

@@ -101,7 +101,7 @@ def reading_as(encoding: str | None) -> Iterator[None]:
 
 
 def check_encoding(encoding: str | None) -> None:
-    """Reject a name that is no encoding of text.
+    """Reject the name of an unknown encoding of text.
 
     >>> check_encoding("cp12520")
     Traceback (most recent call last):

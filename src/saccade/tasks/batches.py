@@ -223,7 +223,7 @@ def _cut(sizes: Sequence[int]) -> list[list[int]]:
 
 
 def sampler_of(job: Any) -> Sampler[Any]:
-    """Return the training batches of a job: about `batch_tokens` words, or else `batch_size` samples."""
+    """Return batches for training: about `batch_tokens` words or `batch_size` samples."""
     encode, size, settings = partial(job.samples, "train"), job.data.size("train"), job.settings
     if hasattr(settings, "batch_tokens"):
         return Sampler(encode, size, settings.batch_tokens, settings.seed)

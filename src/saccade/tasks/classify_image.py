@@ -52,7 +52,8 @@ class Options(SplitOptions):
     """
 
     size: int | None = None
-    """Height and width of images in pixels. Default: of the first, at most 64 (for a pretrained network, 224)."""
+    """Height and width of images in pixels.
+    Default: of the first image, at most 64 (224 for a pretrained network)."""
 
     batch_size: int = 128
     """Images per batch."""
@@ -143,8 +144,8 @@ class ImageRanks(Ranks):
     look = LookRequest
 
     def baselines(self, data: Dataset, split: str) -> dict[str, Baseline]:
-        """Measure the most frequent label, and logistic regression on pixels and on colours."""
-        labels, found, images = self.codec.labels, super().baselines(data, split), partial(_images, data, split)
+        """Measure the most frequent label, and logistic regression of pixels and colours."""
+        labels, measures, images = self.codec.labels, super().baselines(data, split), partial(_images, data, split)
         examples = (data.example(split, index) for index in range(data.size(split) or 0))
         targets = label_numbers(labels, [example.label for example in examples], split)
         for name, (regression, count, seconds) in self._fitted(data).items():
@@ -152,8 +153,8 @@ class ImageRanks(Ranks):
             about = f"logistic regression on {linear.about} of {count:,} images"
             plain = timed(partial(linear.predict, regression, images, len(targets)), targets, labels, about)
             advice = linear.advice if self.codec.start is not None else f"{linear.advice}; {_PRETRAINED}"
-            found[name] = replace(plain, seconds=round(seconds + plain.seconds, 3), advice=advice)
-        return found
+            measures[name] = replace(plain, seconds=round(seconds + plain.seconds, 3), advice=advice)
+        return measures
 
     @cached_property
     def _fitted(self) -> Any:
@@ -162,12 +163,12 @@ class ImageRanks(Ranks):
     def _fit(self, data: Dataset) -> dict[str, tuple[Any, int, float]]:
         """Return regressions by name, with the number of their images and their seconds."""
         labels, learned = self.codec.labels, training_sample(data, self.endless, self.learned)
-        images, found = torch.stack([example.image for example in learned]), dict[str, tuple[Any, int, float]]()
+        images, regressions = torch.stack([example.image for example in learned]), dict[str, tuple[Any, int, float]]()
         numbers = label_numbers(labels, [example.label for example in learned], "train")
         for name, linear in LINEAR.items():
             began = time.perf_counter()
-            found[name] = linear.fit(images, numbers, len(labels)), len(images), time.perf_counter() - began
-        return found
+            regressions[name] = linear.fit(images, numbers, len(labels)), len(images), time.perf_counter() - began
+        return regressions
 
     def encode(self, inputs: Sequence[Pixels]) -> tuple[Tensor]:
         """Return images `(batch, channels, height, width)` in [0, 1]."""
@@ -232,10 +233,11 @@ def _open(options: Any, objects: Any) -> Dataset:
     return open_images(options.data, options.size, objects, Names.of_options(options), largest)
 
 
-def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
+def _suited(task: Task, model: str, explicit: Mapping[str, Any], objects: Any) -> Suited:
     """Recipe for the number, the size and the nearest neighbours of the user's images."""
-    usual, names = task.recipe(model, given["data"]), {f.name for f in fields(options_class(task, model))} - {*given}
-    rows = task.rows(model, given, objects)
+    usual = task.recipe(model, explicit["data"])
+    names = {f.name for f in fields(options_class(task, model))} - {*explicit}
+    rows = task.rows(model, explicit, objects)
     data = rows.get()
     learned = training_sample(data, _LOOKED_AT, _LOOKED_AT)
     near = neighbours(torch.stack([example.image for example in learned]), [example.label for example in learned])

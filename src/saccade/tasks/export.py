@@ -37,7 +37,7 @@ class Signature:
         draw: from a number of examples and their length to inputs, for the trace and a check of the file.
         varying: names of the dimensions of any size, by input and dimension.
         outputs: names of the outputs.
-        about: what a user of the file needs to know, as JSON.
+        about: documentation for users of the file, as JSON.
     """
 
     module: nn.Module
@@ -116,7 +116,7 @@ _Answers = Callable[[Mapping[str, Tensor]], Sequence[Tensor]]
 
 
 def _traced(module: nn.Module, signature: Signature) -> tuple[torch.export.ExportedProgram, Mapping[str, Any]]:
-    """The program of a module without Saccade's operators, and its dimensions of any size."""
+    """The program of a module in plain operators, and its dimensions of any size."""
     names = {name for axes in signature.varying.values() for name in axes.values()}
     any_size = {name: torch.export.Dim(name, min=1) for name in names}
     sizes = {key: {dim: any_size[name] for dim, name in axes.items()} for key, axes in signature.varying.items()}
@@ -166,8 +166,8 @@ def _pt2(
     torch.export.save(program, file, extra_files={"saccade.json": json.dumps(signature.about, ensure_ascii=False)})
 
     def answers(tensors: Mapping[str, Tensor]) -> Sequence[Tensor]:
-        found = module(**tensors)
-        return [found] if isinstance(found, Tensor) else list(found)
+        outputs = module(**tensors)
+        return [outputs] if isinstance(outputs, Tensor) else list(outputs)
 
     return file.getvalue(), answers
 

@@ -80,7 +80,7 @@ def _of_path(task: Job, path: Path) -> Iterator[str]:
 
 
 def _rows(task: Job, path: Path, table: Table) -> list[Any]:
-    """Return the rows of a table, with notes of its reading and of the columns that are not read."""
+    """Return the rows of a table, with notes of its reading and of unused columns."""
     rows = list(values_of(table, lambda row: row))
     if not rows:
         raise ArgumentError(f"{path}: expected rows{' below the header' * bool(table.head)}, got none")
@@ -97,9 +97,9 @@ def _rows(task: Job, path: Path, table: Table) -> list[Any]:
             got = f"got {inventory(names)}; rename the one that has it"
             raise ArgumentError(f"{path}: expected a column {' or '.join(column.names)}, {got}")
     else:
-        known = getattr(task.codec, "names", ())
-        read = [name for name in names if str(name) in known]
-        missing = [name for name in known if name not in names and name.rstrip("0123456789") not in names]
+        features = getattr(task.codec, "names", ())
+        read = [name for name in names if str(name) in features]
+        missing = [name for name in features if name not in names and name.rstrip("0123456789") not in names]
         if read and missing:  # x1 and x2 are numbers of a cell x
             raise ArgumentError(f"{path}: expected the column {inventory(missing)}, got {inventory(names)}; add it")
     if read and (others := [name for name in names if name not in read]):
@@ -119,7 +119,7 @@ def _of_table(task: Job, path: Path, table: Table, rows: Sequence[Any]) -> Itera
 
 
 def _has_numbers(task: Job, path: Path) -> bool:
-    """Return whether the first line of a table is a row of numbers, for a task of numbers."""
+    """Whether the first line of a table is a row of numbers, for a task of numbers."""
     if task.columns or suffix_of(path) in JSON:
         return False
     first = next(filter(str.strip, lines_of(read_text(path)[0])), "")

@@ -20,12 +20,12 @@ __all__ = ["measured", "name_of", "save_results"]
 
 
 def name_of(data: Any, split: str) -> str:
-    """Return the name of a split for people. Other data than those of training are named, with their size."""
+    """Return the name of a split for people, with name and size of other data."""
     return data.called(split) if isinstance(data, OtherData) else split
 
 
 def measured(trained: Trained, split: str, request: Any = None) -> Evaluation:
-    """Measure a run on a split by a request, with its baselines, and a note if the data changed."""
+    """Measure a run and its baselines on a split, with a note if the data changed."""
     data, old = trained.task.data, trained.run.config["data"]
     if not isinstance(data, OtherData) and data.fingerprint != old:
         changed = f"{data.fingerprint}, where those were {old}"
@@ -46,36 +46,43 @@ def _baselines(trained: Trained, split: str) -> dict[str, Baseline]:
 
 
 def save_results(
-    trained: Trained, split: str, found: Evaluation, request: Any = None, ensemble: Sequence[str] = ()
+    trained: Trained, split: str, evaluation: Evaluation, request: Any = None, ensemble: Sequence[str] = ()
 ) -> Path:
-    """Write results-SPLIT.json, and confusion-SPLIT.png of a classifier, into the folder of a run.
+    """Write results-SPLIT.json and, for a classifier, confusion-SPLIT.png.
 
-    Their names have an unusual request, further runs, and the path of other data than those of training. Results of
-    data of the same name with other content stay.
+    They are in the folder of the run. Their names have an unusual request, further runs, and the path of
+    other data than those of training. Results of data of the same name with other content stay.
     """
     data, folder = trained.task.data, trained.run.folder
-    given, whole = (data.given, data.whole) if isinstance(data, OtherData) else ({}, False)
-    unusual = {**({} if request is None else changes(request)), **({"ensemble": ensemble} if ensemble else {}), **given}
+    explicit, whole = (data.given, data.whole) if isinstance(data, OtherData) else ({}, False)
+    unusual = {} if request is None else changes(request)
+    unusual = {**unusual, **({"ensemble": ensemble} if ensemble else {}), **explicit}
     unusual = {name: value for name, value in unusual.items() if value is not None}
-    content = {"measured": data.fingerprint} if given else {}
+    content = {"measured": data.fingerprint} if explicit else {}
     results = split_results(
-        trained.run, trained.options, trained.model, found, split=split, examples=found.examples, asked=unusual
+        trained.run,
+        trained.options,
+        trained.model,
+        evaluation,
+        split=split,
+        examples=evaluation.examples,
+        asked=unusual,
     )
     path = _free(folder / f"{results_name('all' if whole else split, unusual, folder)}.json", content)
     write_json(path, {**results, **content})
-    if found.confusion:
+    if evaluation.confusion:
         picture = path.with_name(f"confusion{path.stem.removeprefix('results')}.png")
-        write(picture, confusion_matrix(found.confusion))
+        write(picture, confusion_matrix(evaluation.confusion))
     return path
 
 
 def _free(path: Path, content: Mapping[str, Any]) -> Path:
-    """Return the path of a file of results, or one beside it if the file has results of other data."""
-    place, count = path, 1
-    while content and place.exists():
+    """Return a path for results, or a free one if it has results of other data."""
+    candidate, count = path, 1
+    while content and candidate.exists():
         with suppress(ValueError, AttributeError):
-            if content.items() <= read_json(place).items():
+            if content.items() <= read_json(candidate).items():
                 break
         count += 1
-        place = path.with_name(f"{path.stem}-{count}.json")
-    return place
+        candidate = path.with_name(f"{path.stem}-{count}.json")
+    return candidate

@@ -23,7 +23,9 @@ _ENDS = ("_column", "_split")
 
 @dataclass(frozen=True, eq=False)
 class OtherData:
-    """Data to measure a run on. Their training split is that of the run, from which baselines learn.
+    """Data to measure a run on.
+
+    Their training split is that of the run. Baselines learn from it.
 
     Args:
         data: the data.
@@ -49,7 +51,7 @@ class OtherData:
         return of_split
 
     def called(self, split: str) -> str:
-        """Return the name of what is measured.
+        """Return the name of a split for people.
 
         >>> from saccade.data import Examples, Rows
         >>> rows = Rows({"test": ["a", "b"]}, "")
@@ -61,34 +63,34 @@ class OtherData:
         return f"{examples} of {Path(self.given['data']).name}{'' if self.whole else f' ({split})'}"
 
 
-def measured_on(job: Job, located: Any, given: Mapping[str, Any], objects: Any, fingerprint: str) -> Job:
+def measured_on(job: Job, located: Any, explicit: Mapping[str, Any], objects: Any, fingerprint: str) -> Job:
     """Return the job of a run with other data, opened at their first use.
 
     Moved data of the run keep their splits. Other data without splits of their own are measured as a whole.
 
     Args:
-        job: the job, with the options in `given`.
+        job: the job, with the options in `explicit`.
         located: the options of the run, with the present place of its data.
-        given: options that the user gave for the data, `data` among them.
+        explicit: options that the user gave for the data, `data` among them.
         objects: the data, if they are Python objects.
         fingerprint: of the data of the run.
     """
-    task, own = job.task, Lazy(lambda: _training(job.task, located, fingerprint))
+    task, training = job.task, Lazy(lambda: _training(job.task, located, fingerprint))
 
     def opened() -> Any:
         with suppress(SaccadeError, OSError), caught(lambda note: None):
             data = task.lazy_data(job.settings, objects).get()
-            if data.fingerprint == fingerprint or _is_same(given["data"], located.data):
+            if data.fingerprint == fingerprint or _is_same(explicit["data"], located.data):
                 return data
-        names = {name: given.get(name) for name in ("train_split", "validation_split", "test_split")}
-        if given["data"] not in task.builtin:
+        names = {name: explicit.get(name) for name in ("train_split", "validation_split", "test_split")}
+        if explicit["data"] not in task.builtin:
             names |= getattr(job.codec, "opening", dict)()
         with undivided() as wholes:
             data = task.lazy_data(replace(job.settings, **names, held_out=None, fold=None), objects).get()
         if data.note:
             say(data.note)
         adapted = getattr(job.codec, "adapted", lambda other: other)(data)
-        return OtherData(adapted, own.get, given, whole=bool(wholes))
+        return OtherData(adapted, training.get, explicit, whole=bool(wholes))
 
     return replace(job, rows=Lazy(opened))
 
@@ -102,8 +104,8 @@ def _training(task: Task, located: Any, fingerprint: str) -> Any:
     try:
         data = task.lazy_data(located, None).get()
     except (SaccadeError, OSError) as error:
-        place = "here" if located.data == OBJECTS else f"at {located.data}"
-        raise ArgumentError(f"they learn from the data of training, which are not {place}") from error
+        where = "here" if located.data == OBJECTS else f"at {located.data}"
+        raise ArgumentError(f"they learn from the data of training, which are not {where}") from error
     if data.fingerprint != fingerprint:
         raise ArgumentError(f"they learn from the data of training, and others are at {located.data}")
     return data
@@ -111,7 +113,7 @@ def _training(task: Task, located: Any, fingerprint: str) -> Any:
 
 @cache
 def reading_options(options: type) -> type:
-    """Return the options of a task that say how files of data are read, for data to measure on.
+    """Return the options for reading files of data, for data to measure on.
 
     >>> from saccade.tasks import load_task
     >>> [field.name for field in fields(reading_options(load_task("tag-words").Options))]

@@ -52,7 +52,7 @@ def results_name(split: str, unusual: Mapping[str, Any], folder: Path) -> str:
 
 
 def _words(unusual: Mapping[str, Any], folder: Path) -> Iterator[str]:
-    """Yield words of a request for a file name. Runs and data are relative to `folder.parent`."""
+    """Yield words of a request for a file name. Paths start at `folder.parent`."""
     for name, value in unusual.items():
         for item in value if name == "ensemble" else [value]:
             yield name.replace("_", "-")

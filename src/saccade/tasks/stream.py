@@ -43,7 +43,7 @@ class Placed(str):
 
 
 def place(line: str, number: int) -> int:
-    """Return the number of a line for messages: that of its row in a table, or `number`.
+    """Return the number of a line for messages: of its row in a table, or `number`.
 
     Raises:
         SaccadeError: if the row is no input.
@@ -151,7 +151,8 @@ def _cell(row: Mapping[str, Any], names: Sequence[str], number: int) -> str:
         raise ArgumentError(f"inputs: row {number}: expected {expected}, got {', '.join(map(str, row)) or 'none'}")
     cell = row[name]
     if is_empty(cell):
-        raise ArgumentError(f"inputs: row {number}: expected a text or a path in {name}, got an empty cell; {FILL}")
+        expected = f"expected a text or a path in {name}"
+        raise ArgumentError(f"inputs: row {number}: {expected}, got an empty cell. {FILL.capitalize()}.")
     if isinstance(cell, int | np.integer) and not isinstance(cell, bool):
         return str(cell)
     if isinstance(cell, list | tuple) and all(isinstance(word, str) for word in cell):

@@ -57,8 +57,8 @@ class Hard(NamedTuple):
     answer: Answer
 
 
-def _usual(task: "Task", model: str, given: Mapping[str, Any], objects: Any) -> Suited:
-    return Suited(task.recipe(model, given["data"]), data=objects)
+def _usual(task: "Task", model: str, explicit: Mapping[str, Any], objects: Any) -> Suited:
+    return Suited(task.recipe(model, explicit["data"]), data=objects)
 
 
 def _in_blocks(job: "Job", model: nn.Module, split: str, indices: Sequence[int], request: Any) -> Evaluation:
@@ -107,7 +107,7 @@ class Task:
         joined: from a job, its model and other runs to the codec of the ensemble. Default: that of the job, with the
             least `max_length` of all runs.
         at_once: examples of a split that are in memory together. Default: `AT_ONCE`.
-        signature: from a codec and a model to what `saccade export` writes. None: the task has no export.
+        signature: from a codec and a model to the module of `saccade export`. None: the task has no export.
     """
 
     name: str
@@ -143,7 +143,7 @@ class Task:
         return recipe(self, model, data)
 
     def suited(self, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
-        """Return the recipe for data of the user, or reject a share to hold out of data with all splits."""
+        """Return the recipe for data of the user, and reject shares of fixed splits."""
         if given.get("held_out") == 0:  # runs without the option have 0, so data reject other shares alone
             self.rows(model, {**given, "held_out": 0.25}, objects).get()
         return self.suit(self, model, given, objects)
@@ -347,7 +347,7 @@ class Job:
         return texts(inputs, [column.names for column in self.columns])
 
     def read(self, line: str, number: int) -> Any:
-        """Return line `number` of the inputs for `answer`. A row of a table has its own number."""
+        """Read line `number` of the inputs. A row of a table has a number of its own."""
         return self.codec.read(line, place(line, number))
 
     def encode(self, lines: Iterable[str], device: torch.device) -> tuple[Any, ...]:
@@ -368,7 +368,7 @@ class Job:
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """Tokenizer of input texts, or of the texts that the model writes about other inputs."""
+        """Tokenizer of input texts, or of output texts if inputs are none."""
         for name in ("words", "source", "target"):
             if (tokenizer := getattr(self.codec, name, None)) is not None:
                 return cast("Tokenizer", tokenizer)

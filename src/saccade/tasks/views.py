@@ -1,4 +1,4 @@
-"""Data sets seen otherwise: any split for training, few training examples, and those of a run."""
+"""Views of data: any split for training, few training examples, data of a run."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class Few:
 
 
 def at_their_place(data: Lazy[Any], options: Any, builtin: Collection[str]) -> Lazy[Any]:
-    """Return the data of a run. The error for data that are gone has their place and the way out."""
+    """Return the data of a run. An error for missing data has path and way out."""
 
     def opened() -> Any:
         try:

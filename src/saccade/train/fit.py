@@ -76,7 +76,7 @@ class _Request:
     options: Options
     objects: Any
     suited: Suited | None
-    given: Collection[str] | None
+    explicit: Collection[str] | None
     began: float
 
 
@@ -178,8 +178,8 @@ def _open(request: _Request, device: torch.device) -> Training:
     run = Run.open(folder)
     run.refuse_difference(kind.name, {"model": options.model})
     run.check_files()
-    if request.given is not None:
-        options = fitted(options, run.config.get("plan", {}).get("options", {}), request.given)
+    if request.explicit is not None:
+        options = fitted(options, run.config.get("plan", {}).get("options", {}), request.explicit)
     task = kind.restore(run.located(options, kind.builtin, here=True), folder, request.objects)
     if task.data.fingerprint != run.config["data"]:
         old, new = run.config["options"]["data"], options.data
@@ -201,7 +201,7 @@ def _make(request: _Request, folder: Path, device: torch.device) -> Training:
     Run.check_place(folder)  # before the data, which take their time
     check_folder("--run", folder)
     kind, options = request.kind, request.options
-    is_planned = request.given is not None and options.max_minutes is not None and options.max_steps is None
+    is_planned = request.explicit is not None and options.max_minutes is not None and options.max_steps is None
     chosen = _Chosen(options, request.suited)
     if is_planned and (line := crowd(busy_cores(), torch.get_num_threads(), os.cpu_count() or 1)):
         say(line)
@@ -234,7 +234,7 @@ class _Chosen(NamedTuple):
 
 
 def _choose_recipe(request: _Request, device: torch.device) -> _Chosen:
-    """Return the first recipe of which not too few steps fit into the minutes, or the smallest.
+    """Return the first recipe with enough steps in the minutes, or the smallest.
 
     They are timed with codecs of a few examples: to learn a whole codec for each may take most of the minutes.
     """
@@ -246,7 +246,7 @@ def _choose_recipe(request: _Request, device: torch.device) -> _Chosen:
         if suited is not None and suited.reason:
             say(suited.reason)
         recipe, speed = None if suited is None else suited.options, measure_speed(task, model, options, device)
-        plan = plan_for(task, options, request.given or (), recipe, speed, time.perf_counter() - request.began)
+        plan = plan_for(task, options, request.explicit or (), recipe, speed, time.perf_counter() - request.began)
         if (smaller := _smaller(request, suited, plan)) is None:
             return _Chosen(options, suited, speed, time.perf_counter() - began)
         say(f"{sentence(plan)}; a smaller model learns more in them:")
@@ -255,20 +255,21 @@ def _choose_recipe(request: _Request, device: torch.device) -> _Chosen:
 
 def _plan(made: Training, request: _Request, chosen: _Chosen) -> Plan:
     """Plan a new run with a budget in minutes."""
-    given, suited, minutes, ready = request.given or (), chosen.suited, request.options.max_minutes, time.perf_counter()
+    explicit, suited = request.explicit or (), chosen.suited
+    minutes, ready = request.options.max_minutes, time.perf_counter()
     assert minutes is not None
     speed = chosen.speed or measure_speed(made.task, made.model, made.options, made.device)
     planned = time.perf_counter()
     made.baselines = {split: made.task.baselines(split) for split in ("test", "validation")}
     baselines, before = time.perf_counter() - planned, time.perf_counter() - request.began
     recipe = None if suited is None else suited.options
-    plan = plan_for(made.task, made.options, given, recipe, speed, before)
+    plan = plan_for(made.task, made.options, explicit, recipe, speed, before)
     plan.seconds["baselines"] = round(baselines, 4)
     start = ready - request.began - chosen.seconds
     parts = {"start and data": start, "planning": chosen.seconds + planned - ready, "baselines": baselines}
     for line in filter(None, (opening(minutes, parts), sentence(plan))):
         say(line)
-    made.options, made.began = fitted(made.options, plan.options, given), request.began
+    made.options, made.began = fitted(made.options, plan.options, explicit), request.began
     return plan
 
 
@@ -283,9 +284,9 @@ def _smaller(request: _Request, suited: Suited | None, plan: Plan) -> tuple[Opti
     while plan.very_few and smaller.smaller is not None:
         smaller = smaller.smaller
     kind, options = request.kind, request.options
-    given = {name: getattr(options, name) for name in request.given or ()}
+    explicit = {name: getattr(options, name) for name in request.explicit or ()}
     try:
-        return resolve(kind, options.model, options.data, given, smaller), smaller
+        return resolve(kind, options.model, options.data, explicit, smaller), smaller
     except ArgumentError as error:
         say(f"{smaller.reason}, but does not go with what is given ({error})")
         return None

@@ -1,4 +1,4 @@
-"""Cross-validation: a run for each fold of the data, and the mean of their results.
+"""Cross-validation: a run for each fold of the data, and their mean results.
 
 The folder has the runs fold-1, fold-2, ... and folds.json. The same command goes on with the runs that are unfinished.
 """
@@ -175,7 +175,7 @@ def _means(metrics: Sequence[Mapping[str, Metric]]) -> dict[str, dict[str, Any]]
 
 
 def _advice(content: Mapping[str, Any], headline: str) -> str:
-    """The line about a baseline that is better on validation in the mean of all folds."""
+    """Return a line about a baseline with a better mean on validation."""
 
     def numbers(metrics: Mapping[str, Any]) -> dict[str, float]:
         return {name: metric["mean"] for name, metric in metrics.items()}

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from saccade._system.files import told
+from saccade._system.files import system_error_line
 from saccade._system.notes import say
 from saccade.errors import SaccadeError
 from saccade.train.ranks import GOES_ON, Ranks, Unreachable, free_port, joined, of_connection, placed
@@ -83,7 +83,7 @@ def _run(
     except Unreachable:
         sys.exit(_UNREACHED)
     except (SaccadeError, OSError) as error:
-        sender.send(told(error) if isinstance(error, OSError) else str(error))
+        sender.send(system_error_line(error) if isinstance(error, OSError) else str(error))
         sys.exit(_FAILED)
 
 

@@ -30,7 +30,7 @@ _POSITIVE = (
     *("clip", "max_steps", "max_minutes", "threads", "average", "patience", "schedule_steps"),
 )
 _BUDGET: dict[str, Any] = {"budget": True}  # may differ when a run is continued: it changes no weight of any step
-_PLACE: dict[str, Any] = {**_BUDGET, "place": True}  # of a command, not of its run
+_COMMAND: dict[str, Any] = {**_BUDGET, "place": True}  # of a command, not of its run
 PATH: dict[str, Any] = {"path": True}
 """Metadata of an option that names a file or a folder."""
 
@@ -40,19 +40,21 @@ class Options:
     """Options of all tasks. A task and its model add further options."""
 
     model: str = ""
-    """Which model to train; `saccade list` names them."""
+    """Model to train. `saccade list` names them."""
 
-    data: str = field(default="", metadata={**_PLACE, **PATH})  # runs compare fingerprints
-    """A built-in data set, or a folder or file. The page of the task in docs/ has its formats."""
+    data: str = field(default="", metadata={**_COMMAND, **PATH})  # runs compare fingerprints
+    """A built-in data set, or a folder or file.
+    The page of the task in docs/ has its formats."""
 
-    run: str = field(default="", metadata=_PLACE)
+    run: str = field(default="", metadata=_COMMAND)
     """Folder of the run, new or to be continued. Default: runs/TASK-DATA-MODEL."""
 
-    resume: bool = field(default=True, metadata=_PLACE)
+    resume: bool = field(default=True, metadata=_COMMAND)
     """Continue the run if it exists; with --no-resume start a new one beside it."""
 
-    folds: int | None = field(default=None, metadata=_PLACE)
-    """Cross-validation: train as many runs, in RUN/fold-1 and so on, each tested on another part of the data."""
+    folds: int | None = field(default=None, metadata=_COMMAND)
+    """Cross-validation: number of runs, each tested on another part of the data.
+    They are in RUN/fold-1 and so on."""
 
     seed: int = 1
     """Seed of everything random: initial weights, batches, dropout."""
@@ -61,41 +63,46 @@ class Options:
     """Steps of the whole run. --max-minutes alone replaces them."""
 
     max_minutes: float | None = field(default=None, metadata=_BUDGET)
-    """Minutes of the whole run, its start and its final evaluation included. Without --max-steps, warmup, schedule,
-    validations and checkpoints follow the clock. Options that you give stay."""
+    """Minutes of the whole run, its start and its final evaluation included.
+    Without --max-steps, warmup, schedule, validations and checkpoints follow the clock. Options that you give stay."""
 
     checkpoint_steps: int = field(default=500, metadata=_BUDGET)
-    """Steps between two checkpoints. The last two are kept, and the weights that --average needs."""
+    """Steps between two checkpoints.
+    The last two are kept, and the weights that --average needs."""
 
     validation_steps: int = field(default=500, metadata=_BUDGET)
     """Steps between two measurements on the validation split."""
 
     validation_examples: int = field(default=500, metadata=_BUDGET)
-    """Validation examples measured during training. The final evaluation takes all of them."""
+    """Validation examples measured during training.
+    The final evaluation takes all of them."""
 
-    device: str = field(default="auto", metadata=_PLACE)
-    """Where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
+    device: str = field(default="auto", metadata=_COMMAND)
+    """Device: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
 
     processes: int = 1
     """Processes that train together. A step takes a batch in each."""
 
-    threads: int | None = field(default=None, metadata=_PLACE)
+    threads: int | None = field(default=None, metadata=_COMMAND)
     """Processor threads. Default: torch's. Small models gain nothing from many."""
 
     learning_rate: float = 1e-3
     """Highest learning rate of Adam."""
 
     schedule: str = "inverse-sqrt"
-    """Schedule of the learning rate after its warmup: inverse-sqrt, constant, linear or cosine."""
+    """Schedule of the learning rate: inverse-sqrt, constant, linear or cosine.
+    It begins after the warmup."""
 
     warmup_steps: int = 1000
-    """Steps over which the learning rate rises from zero to its highest."""
+    """Steps of the rise of the learning rate from zero to its highest."""
 
     schedule_steps: int | None = None
-    """Last step of a linear or cosine schedule. A longer run goes on at the final rate."""
+    """Last step of a linear or cosine schedule.
+    A longer run goes on at the final rate."""
 
     final_rate: float = 0.0
-    """Final learning rate of a linear or cosine schedule, as a fraction of the highest one."""
+    """Final learning rate of a linear or cosine schedule.
+    It is a fraction of the highest one."""
 
     beta1: float = 0.9
     """Adam β₁."""
@@ -110,21 +117,24 @@ class Options:
     """Largest norm of the gradient. A larger gradient is scaled down to it."""
 
     precision: str = "32"
-    """Precision of products in training: 32, bf16, or 16 on a GPU. Weights and evaluations stay in float32."""
+    """Precision of products in training: 32, bf16, or 16 on a GPU.
+    Weights and evaluations stay in float32."""
 
     matmul_precision: str = "highest"
-    """Precision of float32 matrix products in training, as in torch.set_float32_matmul_precision: highest, high (TF32)
-    or medium (bfloat16)."""
+    """Precision of float32 matrix products: highest, high (TF32) or medium (bfloat16).
+    It is that of torch.set_float32_matmul_precision in training."""
 
     average: int = field(default=1, metadata=_BUDGET)
-    """Number of last checkpoints whose mean becomes the trained model, if that is better than the last alone."""
+    """Number of last checkpoints to average into the trained model.
+    The last alone is taken if it is better."""
 
     patience: int | None = field(default=None, metadata=_BUDGET)
-    """Validations without improvement after which a run stops with the best weights. Default: 10 once it has improved,
-    without minutes or a falling schedule."""
+    """Validations without improvement before a run stops with the best weights.
+    Default: 10 once it has improved, without minutes or a falling schedule."""
 
     tensorboard: bool = field(default=False, metadata=_BUDGET)
-    """Log loss, learning rate and validations for TensorBoard too, in tensorboard/ of the run."""
+    """Log loss, learning rate and validations for TensorBoard too.
+    The logs are in tensorboard/ of the run."""
 
     @property
     def early_stopping(self) -> int | None:
@@ -274,7 +284,7 @@ def origin(config: Mapping[str, Any], options: Options) -> str:
 
 
 def before(kind: Any) -> dict[str, Any]:
-    """Return the options that runs made before them do not have, with the value that such runs have used."""
+    """Return the values of options in runs from before these options existed."""
     return {f.name: f.metadata["before"] for f in fields(kind) if "before" in f.metadata}
 
 

@@ -1,4 +1,4 @@
-"""Progress through a budget in minutes: marks of the clock, and the share of training between them.
+"""Progress through a budget in minutes, by marks of the clock.
 
 The marks of a run are part of its checkpoints and of metrics.jsonl. Its learning rates, validations and checkpoints
 follow from steps and marks alone, so a resumed run repeats them.
@@ -17,7 +17,10 @@ FOR_FINAL = 0.5
 """Share of a budget: the final evaluation cuts training short by no more."""
 
 MARKS = 24
-"""Looks at the clock in a run, in time and in shares of training. A plan has no fewer steps before the first look."""
+"""Looks at the clock in a run, in time and in shares of training.
+
+A plan has at least as many steps before the first look.
+"""
 
 _SHORTEST = 96  # stretches of this share of the budget between the last marks
 _EPSILON = 1e-9  # 500 steps of 4,400 are no less than their share
@@ -38,7 +41,7 @@ class Mark(NamedTuple):
 
 
 def progress(marks: Sequence[Mark], step: int) -> float:
-    """Return the share of training that is over after some steps.
+    """Return the share of training after some steps.
 
     It grows by the pace of the last mark, and never falls.
 
@@ -100,7 +103,7 @@ class Watch:
     looked: bool = False
 
     def is_due(self, share: float, seconds: float) -> bool:
-        """Whether it is time for a look at the clock: a few dozen times a run, more often towards its end."""
+        """Whether a look at the clock is due: dozens of times a run, more towards its end."""
         left = self.budget - self.final - seconds
         apart = max(self.budget / _SHORTEST, min(self.budget / MARKS, left / 2))
         return share - self.share >= 1 / MARKS or seconds - self.seconds >= apart
@@ -118,7 +121,7 @@ class Watch:
         self.step, self.share, self.seconds, self.training = step, share, seconds, training
 
     def validated(self, final: float, validation: float) -> None:
-        """Take over times that were measured at this step."""
+        """Take over times measured at this step."""
         self.measured_final, self.measured_validation, self.usual = final, validation, 0.0
 
     @property
@@ -137,7 +140,7 @@ class Watch:
         return round(self.final + self.per_step / 2, 3)
 
     def steps_left(self) -> int:
-        """Return how many more steps fit into the budget, beside validations and a final evaluation."""
+        """Return the number of steps left beside validations and a final evaluation."""
         coming = max(0, int(1 / BETWEEN) - int(self.share / BETWEEN + _EPSILON))
         left = self.budget - self.seconds - self.final - coming * self.measured_validation * self.slowdown
         return max(1, round(left / self.per_step)) if self.per_step > 0 else 1

@@ -27,7 +27,7 @@ _VALIDATIONS = int(1 / BETWEEN)
 _FOR_VALIDATIONS = 0.12  # share of the budget that they may take
 _FEW = 0.4  # share of a recipe's steps, below which a smaller model is the better choice (docs/results.md, `pairs`)
 _FEWEST = 20  # smallest number of examples of a useful validation
-_SHARE, _MOST = 0.01, 15.0  # of the budget, and seconds at most, for each of the two timings
+_SHARE, _TIMING_SECONDS = 0.01, 15.0  # of the budget, and seconds at most, for each of the two timings
 _CLOSING, _AGAIN = 2.0, 0.5  # seconds after the final evaluation of a process, and of its later runs, undisturbed
 _QUIET = 0.9  # share of the processor: a smaller one is reported
 _OPENING = 0.05  # share of the budget: a slower opening is reported
@@ -63,18 +63,21 @@ class Plan:
 
     @property
     def very_few(self) -> bool:
-        """Whether twice as many steps would be too few as well, so that the smallest model is better."""
+        """Whether twice as many steps would be too few as well.
+
+        Then the smallest model is better.
+        """
         return not self.whole and 2 * self.steps < _FEW * self.recipe_steps
 
 
 def make_plan(
-    options: Options, given: Collection[str], recipe_steps: int, speed: Speed, sizes: Sizes, before: float
+    options: Options, explicit: Collection[str], recipe_steps: int, speed: Speed, sizes: Sizes, before: float
 ) -> Plan:
     """Return the plan of `options.max_minutes`, `before` seconds after the start.
 
     If the recipe's steps fit, its schedule stays: a falling one ends the run, any other goes on until the minutes are
     over. Else warmup and horizon are scaled to the steps that fit. There are six validations, and as many checkpoints
-    or more. They and the schedule follow the clock, except for options with names in `given`, which stay.
+    or more. They and the schedule follow the clock, except for options with names in `explicit`, which stay.
 
     >>> options = Options(max_steps=None, max_minutes=2, schedule="linear", schedule_steps=4000, warmup_steps=400)
     >>> plan = make_plan(options, (), 4000, Speed(0.1, 0.01), Sizes(100, 100), 3.0)
@@ -85,11 +88,11 @@ def make_plan(
     """
     assert options.max_minutes is not None
     budget = 60 * options.max_minutes
-    examples = _examples(budget, speed, options, given)
+    examples = _examples(budget, speed, options, explicit)
     validation = speed.example * min(examples, sizes.validation)
     final = min(final_seconds(speed.example, sizes, options), budget / 2)
     rest = budget - before - final
-    falls, has_horizon = options.schedule in FALLING, "schedule_steps" in given
+    falls, has_horizon = options.schedule in FALLING, "schedule_steps" in explicit
     often = speed.step + validation / options.validation_steps  # a step, with its share of a validation
     whole = not has_horizon and recipe_steps * often <= rest
     if whole:
@@ -97,41 +100,40 @@ def make_plan(
         chosen: dict[str, Any] = {"max_steps": recipe_steps} if falls else {}
     else:
         six = (rest - _VALIDATIONS * validation) / speed.step
-        steps = max(2, int(rest / often if "validation_steps" in given else six))
-        chosen = {} if has_horizon else _scaled(options, given, max(steps, MARKS), recipe_steps)
+        steps = max(2, int(rest / often if "validation_steps" in explicit else six))
+        chosen = {} if has_horizon else _scaled(options, explicit, max(steps, MARKS), recipe_steps)
     between = {
         "validation_steps": min(BETWEEN, options.validation_steps / recipe_steps) if whole and falls else BETWEEN,
         "checkpoint_steps": min(BETWEEN, options.checkpoint_steps / recipe_steps, 1 / (5 * options.average)),
     }  # the checkpoints of a mean span the last fifth
     chosen |= {"validation_examples": examples, **{name: max(1, round(part * steps)) for name, part in between.items()}}
-    every = options.validation_steps if "validation_steps" in given else chosen["validation_steps"]
+    every = options.validation_steps if "validation_steps" in explicit else chosen["validation_steps"]
     taken = before + steps * speed.step + steps // every * validation + final
     seconds = {"before": before, "step": speed.step, "validation": validation, "final": final, "all": taken}
-    kept = {name: value for name, value in chosen.items() if name not in given}
+    kept = {name: value for name, value in chosen.items() if name not in explicit}
     rounded = {name: float(f"{value:.5g}") for name, value in seconds.items()}
-    parts = (
-        {}
-        if has_horizon
-        else {"warmup": 0.0 if "warmup_steps" in given else options.warmup_steps / (steps if whole else recipe_steps)}
-    )
-    parts |= {name: part for name, part in between.items() if name not in given}
+    parts = dict[str, float]()
+    if not has_horizon:
+        scale = steps if whole else recipe_steps
+        parts["warmup"] = 0.0 if "warmup_steps" in explicit else options.warmup_steps / scale
+    parts |= {name: part for name, part in between.items() if name not in explicit}
     return Plan(options.max_minutes, steps, recipe_steps, whole, rounded, kept, parts)
 
 
-def _examples(budget: float, speed: Speed, options: Options, given: Collection[str]) -> int:
+def _examples(budget: float, speed: Speed, options: Options, explicit: Collection[str]) -> int:
     """The number of examples of a validation that leaves time to train."""
-    if "validation_examples" in given or not speed.example:
+    if "validation_examples" in explicit or not speed.example:
         return options.validation_examples
     affordable = int(_FOR_VALIDATIONS * budget / _VALIDATIONS / speed.example)
     return min(options.validation_examples, max(_FEWEST, affordable))
 
 
-def _scaled(options: Options, given: Collection[str], steps: int, recipe_steps: int) -> dict[str, Any]:
+def _scaled(options: Options, explicit: Collection[str], steps: int, recipe_steps: int) -> dict[str, Any]:
     """The schedule of a recipe, over fewer steps."""
     warmup = max(1, min(steps - 1, round(options.warmup_steps * steps / recipe_steps)))
     if options.schedule not in FALLING:
         return {"warmup_steps": warmup}
-    end = max(steps, options.warmup_steps + 1) if "warmup_steps" in given else steps
+    end = max(steps, options.warmup_steps + 1) if "warmup_steps" in explicit else steps
     return {"warmup_steps": warmup, "schedule_steps": end}
 
 
@@ -157,14 +159,14 @@ def _of_minutes(minutes: float) -> str:
     return f"{minutes:g} minute{'' if minutes == 1 else 's'}"
 
 
-def fitted(options: T, plan: Mapping[str, Any], given: Collection[str]) -> T:
+def fitted(options: T, plan: Mapping[str, Any], explicit: Collection[str]) -> T:
     """Return options with those of a plan, except options that the user set."""
-    names = (name for name in plan if name not in given and (name != "max_steps" or options.max_steps is None))
+    names = (name for name in plan if name not in explicit and (name != "max_steps" or options.max_steps is None))
     return replace(options, **{name: plan[name] for name in names})
 
 
 def start(state: TrainState, plan: Mapping[str, Any], options: Options) -> bool:
-    """Let a run follow the clock as far as its plan in config.json does; returns whether the clock goes on.
+    """Let a run follow the clock by its plan, and return whether the clock goes on.
 
     Options that were changed since do not follow it. Without minutes, or with other steps, the clock stands still, and
     the schedule follows the last mark.
@@ -189,14 +191,14 @@ def start(state: TrainState, plan: Mapping[str, Any], options: Options) -> bool:
 
 
 def measure_speed(task: Task, model: nn.Module, options: Options, device: torch.device) -> Speed:
-    """Measure the speed of a new run, whose model moves to the device.
+    """Measure the speed of a new run, and move its model to the device.
 
     Each of the two timings takes 1% of the minutes, or 15 seconds if that is less, or else one step or example.
     """
     assert options.max_minutes is not None
     from saccade.train.engine import step_seconds
 
-    room = min(_MOST, _SHARE * 60 * options.max_minutes)
+    room = min(_TIMING_SECONDS, _SHARE * 60 * options.max_minutes)
     step = step_seconds(task, model, options, device, room)
     return Speed(step, example_seconds(task, model.to(device), options, room))
 
@@ -204,7 +206,7 @@ def measure_speed(task: Task, model: nn.Module, options: Options, device: torch.
 def plan_for(
     task: Task,
     options: Options,
-    given: Collection[str],
+    explicit: Collection[str],
     suited: Mapping[str, Any] | None,
     speed: Speed,
     before: float,
@@ -215,11 +217,11 @@ def plan_for(
     """
     values = recipe(kind_of(task), options.model, options.data) if suited is None else suited
     steps: Any = options.schedule_steps if options.schedule in FALLING else values.get("max_steps")
-    return make_plan(options, given, steps or _STEPS, speed, sizes(task, options), before)
+    return make_plan(options, explicit, steps or _STEPS, speed, sizes(task, options), before)
 
 
 def opening(minutes: float, seconds: Mapping[str, float]) -> str:
-    """Return a line about the parts of the time before the first step, "" if they are a small share of the minutes.
+    """Return a line about the time before the first step, "" for a small share.
 
     >>> opening(4, {"opening the data": 80.2, "baselines": 0.3, "planning": 11.0})
     'before the first step 1:32 of 4 minutes are over: opening the data 1:20, planning 0:11'
@@ -232,7 +234,7 @@ def opening(minutes: float, seconds: Mapping[str, float]) -> str:
 
 
 def expected_share(busy: float, threads: int, cores: int) -> float:
-    """Return the share of its speed on a quiet machine that a process has beside others.
+    """Return the speed of a process beside others, as a share of a quiet machine.
 
     >>> expected_share(3.0, threads=1, cores=2)
     0.5
@@ -241,7 +243,7 @@ def expected_share(busy: float, threads: int, cores: int) -> float:
 
 
 def closing_seconds() -> float:
-    """Return the seconds that pictures, files and the exit of the process will take under the present load.
+    """Return seconds of pictures, files and the exit of the process under this load.
 
     Most of them are the first import of matplotlib.
     """
@@ -250,7 +252,7 @@ def closing_seconds() -> float:
 
 
 def crowd(busy: float, threads: int, cores: int) -> str:
-    """Return a line about other processes, "" if they take little of the time of this one.
+    """Return a line about other processes, "" if they take little time.
 
     >>> crowd(2.0, threads=1, cores=2)
     '2 other processes run on these 2 cores: expect about 67% of the steps of a quiet machine'

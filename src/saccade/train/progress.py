@@ -47,7 +47,7 @@ class Bar:
         columns = (TextColumn("{task.fields[counter]}"), BarColumn(24), TextColumn("{task.description}"))
         disabled = not (shown and console.is_terminal)
         self._progress = Progress(*columns, TimeElapsedColumn(), console=console, disable=disabled)
-        self._of, self._shown = f" of {steps}" if steps else "", shown
+        self._of, self._visible = f" of {steps}" if steps else "", shown
         self._task = self._progress.add_task("", total=None, counter=f"step {done}{self._of}")
         self._noted = time.monotonic()
 
@@ -65,7 +65,7 @@ class Bar:
         """
         counter, total = f"step {step}{self._of}", None if share is None else 1.0
         self._progress.update(self._task, description=description, counter=counter, total=total, completed=share)
-        if self._shown and self._progress.disable and time.monotonic() - self._noted >= QUIET:
+        if self._visible and self._progress.disable and time.monotonic() - self._noted >= QUIET:
             self.note(f"{counter}: {description}")
 
     def note(self, line: str) -> None:

@@ -17,7 +17,7 @@ _HORIZON = ("schedule_steps", "final_rate")  # of a recipe: a schedule that does
 
 
 def defaults(
-    kind: Kind, model: str, data: str, given: Mapping[str, Any], suited: Suited | None = None
+    kind: Kind, model: str, data: str, explicit: Mapping[str, Any], suited: Suited | None = None
 ) -> dict[str, Any]:
     """Return the default options of a run with a model and data.
 
@@ -27,48 +27,48 @@ def defaults(
     names = {field.name for field in fields(options_class(kind, model))}
     chosen = recipe(kind, model, data) if suited is None else suited.options
     values = {name: value for name, value in chosen.items() if name in names}
-    if given.get("max_minutes") and not given.get("max_steps"):
+    if explicit.get("max_minutes") and not explicit.get("max_steps"):
         values |= {"max_steps": None, "max_minutes": 1.0}  # the user's minutes replace this one
-    elif given.get("max_steps"):
+    elif explicit.get("max_steps"):
         values.pop("max_minutes", None)
-    schedule = given.get("schedule")
+    schedule = explicit.get("schedule")
     if schedule in SCHEDULES and schedule not in FALLING:
         values = {name: value for name, value in values.items() if name not in _HORIZON} | {"schedule": schedule}
     return {**values, "model": model, "data": data}
 
 
-def resolve(kind: Kind, model: str, data: str, given: Mapping[str, Any], suited: Suited | None = None) -> Options:
+def resolve(kind: Kind, model: str, data: str, explicit: Mapping[str, Any], suited: Suited | None = None) -> Options:
     """Return all options of a run: the user's, and `defaults` for the rest.
 
     Raises ArgumentError for a wrong value.
     """
-    return options_class(kind, model)(**{**defaults(kind, model, data, given, suited), **given})
+    return options_class(kind, model)(**{**defaults(kind, model, data, explicit, suited), **explicit})
 
 
-def suit(kind: Kind, model: str, data: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
+def suit(kind: Kind, model: str, data: str, explicit: Mapping[str, Any], objects: Any = None) -> Suited:
     """Return the defaults of a run: its own options, or the recipe for its data.
 
     Data are read unless they are built in. Raises SaccadeError in one line if the data or the run cannot be read.
     """
-    if data in kind.builtin and given.get("held_out") is not None:  # 0 too, which runs without the option have
-        raise ArgumentError(f"--held-out: expected none for {data}, whose splits are known; leave it out")
-    folder, flat = folder_of(kind.name, model, data, given.get("run")), options_class(kind, model)
-    if given.get("resume", True) and (folder / "config.json").exists():
+    if data in kind.builtin and explicit.get("held_out") is not None:  # 0 too, which runs without the option have
+        raise ArgumentError(f"--held-out: expected none for {data}, whose splits are fixed; leave it out")
+    folder, flat = folder_of(kind.name, model, data, explicit.get("run")), options_class(kind, model)
+    if explicit.get("resume", True) and (folder / "config.json").exists():
         run = Run.open(folder)
         if (run.config["task"], run.config["model"]) == (kind.name, model):
             saved = run.options(flat)
             names = (field.name for field in fields(flat) if not field.metadata.get("place"))
             return Suited({name: getattr(saved, name) for name in names}, data=objects)
-        return _on_machine(Suited(recipe(kind, model, data), data=objects), given)
+        return _on_machine(Suited(recipe(kind, model, data), data=objects), explicit)
     check_folder("--run", folder)  # before the data, which take their time
     if data not in kind.builtin:
-        return _on_machine(kind.suited(model, {**given, "data": data}, objects), given)
-    return _on_machine(Suited(recipe(kind, model, data), data=objects), given)
+        return _on_machine(kind.suited(model, {**explicit, "data": data}, objects), explicit)
+    return _on_machine(Suited(recipe(kind, model, data), data=objects), explicit)
 
 
-def _on_machine(suited: Suited, given: Mapping[str, Any]) -> Suited:
-    device = str(given.get("device", "auto")).partition(":")[0]
-    smaller = suited.smaller and _on_machine(suited.smaller, given)
+def _on_machine(suited: Suited, explicit: Mapping[str, Any]) -> Suited:
+    device = str(explicit.get("device", "auto")).partition(":")[0]
+    smaller = suited.smaller and _on_machine(suited.smaller, explicit)
     return replace(suited, options=on_machine(suited.options, device), smaller=smaller)
 
 

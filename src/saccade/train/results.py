@@ -40,7 +40,7 @@ class TrainState:
     step_seconds: float = 0.0  # of a step, at the last look at the clock of a planned run
     logged: dict[str, float] | None = None  # step, loss and seconds of the last line of metrics.jsonl
     marks: list[Mark] = field(default_factory=list)  # of the clock, in a planned run
-    clock: dict[str, float] = field(default_factory=dict)  # what follows it: see `saccade.train.plan.start`
+    clock: dict[str, float] = field(default_factory=dict)  # options that follow it: see `saccade.train.plan.start`
 
     def judge(self, headline: float, loss: float | None = None, examples: int = _FEW) -> bool:
         """Record a validation; returns whether it is the best so far: see `is_better`.
@@ -54,7 +54,10 @@ class TrainState:
         return True
 
     def is_due(self, name: str, options: Options, step: int | None = None) -> bool:
-        """Whether "validation_steps" or "checkpoint_steps" are over after a step, by default the last one."""
+        """Whether the steps of an option are over after a step, by default the last one.
+
+        The option is "validation_steps" or "checkpoint_steps".
+        """
         return is_due(self.step if step is None else step, getattr(options, name), self.marks, self.clock.get(name))
 
     @property
@@ -154,7 +157,7 @@ def is_better(new: tuple[float, float | None], old: tuple[float, float | None], 
 
 
 def decides_by_loss(examples: int, *headlines: float) -> bool:
-    """Whether headlines of some validation examples are too few or too equal to decide."""
+    """Whether validation examples are too few, or headlines too equal, to decide."""
     return examples < _FEW or len(set(headlines)) == 1
 
 
@@ -230,24 +233,26 @@ def stored_baselines(results: Mapping[str, Any], split: str) -> dict[str, Baseli
 
 
 def better_baseline(results: Mapping[str, Any], headline: str) -> str:
-    """Return a line about the best baseline if it is better than the model on validation in four digits, else "".
+    """Return a line about a better baseline on validation, "" if there is none.
+
+    It is the best one, and better than the model in four digits.
 
     >>> plain = {"metrics": {"accuracy": 0.92}, "about": "TF-IDF", "seconds": 2.0, "advice": "try --model sum"}
     >>> results = {"validation": {"accuracy": 0.9}, "baselines": {"validation": {"tfidf": plain}}}
     >>> better_baseline(results, "accuracy")
     'a baseline is better on validation: tfidf 0.92 > 0.9 (accuracy); in a new --run try --model sum'
     """
-    own = value(results["validation"][headline])
+    model_score = value(results["validation"][headline])
     scores = {
         name: (value(baseline.metrics[headline]), baseline.advice)
         for name, baseline in stored_baselines(results, "validation").items()
         if headline in baseline.metrics
     }
     name = max(scores, key=lambda name: scores[name][0], default=None)
-    if name is None or not scores[name][0] > own or f"{scores[name][0]:.4g}" == f"{own:.4g}":
+    if name is None or not scores[name][0] > model_score or f"{scores[name][0]:.4g}" == f"{model_score:.4g}":
         return ""
     score, advice = scores[name]
-    line = f"a baseline is better on validation: {name} {score:.4g} > {own:.4g} ({headline.replace('_', ' ')})"
+    line = f"a baseline is better on validation: {name} {score:.4g} > {model_score:.4g} ({headline.replace('_', ' ')})"
     return f"{line}; {'in a new --run ' if advice.startswith('try --') else ''}{advice}" if advice else line
 
 

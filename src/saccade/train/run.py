@@ -153,7 +153,9 @@ class Run:
     def refuse_difference(
         self, task: str, identity: Mapping[str, Any], former: Mapping[str, Any] | None = None
     ) -> None:
-        """Compare task and options with the run's, and those of `former` if config.json does not have them.
+        """Compare task and options with those of the run.
+
+        `former` has values of options that config.json lacks.
 
         Raises RunError for the first difference, with the old and the new value.
         """
@@ -184,7 +186,7 @@ class Run:
             except (FileNotFoundError, ValueError) as error:  # a name with a zero byte is no file's
                 raise RunError(f"{path}: gone, and no answer without it; put it back") from error
             if hashlib.sha256(content).hexdigest() != digest:
-                raise RunError(f"{path}: not what this run was made with (its digest is another one); put it back")
+                raise RunError(f"{path}: not what this run was made with (its digest differs). Put it back.")
 
     def weights(self, origin: str | None = None) -> dict[str, Tensor]:
         """Return the trained model's tensors, from model.safetensors or a checkpoint.

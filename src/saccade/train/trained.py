@@ -29,12 +29,12 @@ class Trained:
 
 
 def load_trained(
-    kind: Kind, run: Run, device: torch.device, objects: Any = None, given: Mapping[str, Any] | None = None
+    kind: Kind, run: Run, device: torch.device, objects: Any = None, overrides: Mapping[str, Any] | None = None
 ) -> Trained:
     """Load the model of a run on a device.
 
-    Evaluations of a run with Python objects as its data need these `objects`. `given` has other options of data, such
-    as the new path of moved files.
+    Evaluations of a run with Python objects as its data need these `objects`. `overrides` has other options of data,
+    for example the new path of moved files.
 
     Raises RunError if nothing is trained, or the folder's files do not belong together.
     """
@@ -48,7 +48,7 @@ def load_trained(
         raise RunError(f"{run.folder / 'config.json'}: it names two models, {model_name} and {options.model}")
     run.check_files()
     located = run.located(options, kind.builtin)
-    task = kind.restore(replace(located, **(given or {})), run.folder, objects)
+    task = kind.restore(replace(located, **(overrides or {})), run.folder, objects)
     with undisturbed():  # weights that are replaced
         model = task.build()
     try:

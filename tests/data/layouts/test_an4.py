@@ -124,7 +124,7 @@ def test_its_splits_and_its_rate_are_known(folder):
     with pytest.raises(ArgumentError, match="as its signals are features, which have none; leave 8000 out"):
         opened(folder, rate=8000)
     (folder / "feat").rename(folder / "other")
-    with pytest.raises(ArgumentError, match="--test-split: expected none for .*, whose splits are known; leave x out"):
+    with pytest.raises(ArgumentError, match="--test-split: expected none for .*, whose splits are fixed; leave x out"):
         opened(folder, names=SplitNames({"test": "x"}))
 
 

@@ -50,7 +50,7 @@ def pack(folder):
         (pack, {}, "expected the folder recordings, got an archive; this unpacks it: tar xzf .*gz -C .*"),
         (lambda folder: remove(folder, "*_[59].wav"), {}, r"such as 7_jackson_5\.wav \(takes 5 to 9\) for validation"),
         (lambda folder: remove(folder, "*"), {}, r"7_jackson_0\.wav \(takes 0 to 4\) for test, found none"),
-        (pack, {"test": "x"}, "--test-split: expected none for .*, whose splits are known; leave x out"),
+        (pack, {"test": "x"}, "--test-split: expected none for .*, whose splits are fixed; leave x out"),
         (lambda folder: (folder / "recordings/7_bob_b_10.wav").write_bytes(b"RIFF"), {}, "10.wav: expected a sound fi"),
     ],
 )

@@ -88,7 +88,7 @@ def test_blank_texts_are_left_out_and_latin_1_is_said(imdb):
     [(b"a\x00\xff", r"got byte 0xff; it is no text; put one in its place"), (b"x" * 99, "of at most 0 MiB, got more")],
 )
 def test_what_is_no_text_is_named(imdb, monkeypatch, content, words):
-    monkeypatch.setattr(module, "_MOST", 90)
+    monkeypatch.setattr(module, "_LARGEST", 90)
     put(imdb / "train/pos/0_9.txt", content)
     with pytest.raises(ArgumentError, match=rf"train/pos/0_9\.txt: (line 1: )?expected .*{words}"):
         open_corpus(str(imdb))

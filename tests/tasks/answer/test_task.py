@@ -31,7 +31,7 @@ WORDS = ["--widths", "4,6", "--cell-dim", "6", "--hidden-dim", "6", "--device", 
 def few(monkeypatch):
     monkeypatch.setattr(scenes, "HELD_OUT", 12)
     monkeypatch.setattr(codec, "_ENDLESS", 150)
-    monkeypatch.setattr("saccade.tasks.image.dataset._SEEN", 5)
+    monkeypatch.setattr("saccade.tasks.image.dataset._SAMPLED", 5)
 
 
 @pytest.fixture(scope="module")

@@ -54,5 +54,5 @@ def test_stories_have_no_columns_to_name(tmp_path):
             "".join(f"1 Mary moved {n} times.\n2 Where is Mary?\thall\t1\n" for n in range(3))
         )
     open_corpus(str(tmp_path), names=Names())
-    with pytest.raises(ArgumentError, match="^--input-column: expected none for .*, whose columns are known; leave x"):
+    with pytest.raises(ArgumentError, match="^--input-column: expected none for .*, whose columns are fixed; leave x"):
         open_corpus(str(tmp_path), names=Names(columns={"input": "x"}))

@@ -129,7 +129,7 @@ ITEMS = "100101 110000 000011, 111111 000000 101010"
         ("repeat-copy", "0 x 10010110", "expected a number from 1 to 1000"),
         ("repeat-copy", "99999999999 x 10010110", "expected a number from 1 to 1000"),
         ("repeat-copy", "000000001999999 x 10010110", "expected a number from 1 to 1000"),
-        ("repeat-copy", "1000 x " + "10010110 " * 21, "expected at most 20,000 vectors to be said, got 1000 x 21"),
+        ("repeat-copy", "1000 x " + "10010110 " * 21, "expected at most 20,000 vectors of an answer, got 1000 x 21"),
         ("repeat-copy", "3 x", "expected 1 to 10,000 words of 8 bits, such as 3 x .*, got 0"),
         ("recall", "100101 110000 000011", "expected items of 3 vectors, . and one of them, such as"),
         ("recall", f"{ITEMS} ? 111111 000000 101010", "an item that another follows"),

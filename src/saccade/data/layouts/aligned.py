@@ -42,22 +42,22 @@ def aligned(path: Path, names: SplitNames, source: str | None, target: str | Non
     sides = _sides(path, source, target, names)
     parts, note = dict[str, tuple[Path, Path]](), ""
     for split in SPLITS:
-        found = {name: pair for name in names.of(split) if (pair := _pair(path / name, sides))}
-        if not found and split == "test" and split not in names.given:
+        pairs = {name: pair for name in names.of(split) if (pair := _pair(path / name, sides))}
+        if not pairs and split == "test" and split not in names.given:
             begun = sorted({file.name.partition(".")[0] for file in path.glob("test*")})
-            found = {name: pair for name in begun if (pair := _pair(path / name, sides, alone=True))}
-            if len(found) > 1:
-                others = ", ".join(list(found)[1:])
-                note = f"the test split is {next(iter(found))}; there is {others} too (--test-split)"
-            found = {names.of(split)[0]: pair for pair in list(found.values())[:1]}
-        if not found:
+            pairs = {name: pair for name in begun if (pair := _pair(path / name, sides, alone=True))}
+            if len(pairs) > 1:
+                others = ", ".join(list(pairs)[1:])
+                note = f"the test split is {next(iter(pairs))}; there is {others} too (--test-split)"
+            pairs = {names.of(split)[0]: pair for pair in list(pairs.values())[:1]}
+        if not pairs:
             names.check(split, path, {file.name.partition(".")[0] for file in path.iterdir()})
-        parts |= found
+        parts |= pairs
     missing = [split for split in SPLITS if not any(names.split(name) == split for name in parts)]
     if len(missing) == 1 or "train" in missing:  # more likely forgotten or renamed than left to be held out
-        wanted = " or ".join(f"{name}.{sides[0]} and {name}.{sides[1]}" for name in names.of(missing[0]))
+        expected = " or ".join(f"{name}.{sides[0]} and {name}.{sides[1]}" for name in names.of(missing[0]))
         option = f"--{missing[0]}-split names them"
-        raise ArgumentError(f"{path}: expected {wanted}, found no such pair of files; {option}")
+        raise ArgumentError(f"{path}: expected {expected}, found no such pair of files; {option}")
     return {name: _table(*pair, note if names.split(name) == "test" else "") for name, pair in parts.items()}
 
 
@@ -68,12 +68,12 @@ def _sides(folder: Path, source: str | None, target: str | None, names: SplitNam
     if len(there) < 2:
         names.check("train", folder, {name.rpartition(".")[0] for name in files})
         got = f"found train.{there[0]} alone" if there else "found none"
-        wanted = "expected files of both sides such as train.de and train.en, or train.tsv"
-        raise ArgumentError(f"{folder}: {wanted}, {got}")
+        expected = "expected files of both sides such as train.de and train.en, or train.tsv"
+        raise ArgumentError(f"{folder}: {expected}, {got}")
     for option, side in (("--source", source), ("--target", target)):
         if side not in there:
-            wanted = f"{begins[0]}{side}"
-            got = f"got none for {folder}" if side is None else f"but there is no {wanted} in {folder}"
+            expected = f"{begins[0]}{side}"
+            got = f"got none for {folder}" if side is None else f"but there is no {expected} in {folder}"
             raise ArgumentError(f"{option}: expected one of {', '.join(there)}, {got}")
     if source is None or target is None or source == target:
         raise ArgumentError(f"--target: expected another side than --source, got {target} for both")
@@ -93,8 +93,8 @@ def _pair(path: Path, sides: Sequence[str], *, alone: bool = False) -> tuple[Pat
     ]
     if None in files and any(files) and not alone:
         lone = next(file.name for file in files if file is not None)
-        wanted = f"expected {path.name}.{sides[0]} and {path.name}.{sides[1]}"
-        raise ArgumentError(f"{path.parent}: {wanted}, found {lone} alone")
+        expected = f"expected {path.name}.{sides[0]} and {path.name}.{sides[1]}"
+        raise ArgumentError(f"{path.parent}: {expected}, found {lone} alone")
     source, target = files
     return None if source is None or target is None else (source, target)
 

@@ -43,9 +43,9 @@ def an4(folder: Path, names: SplitNames) -> dict[str, Table] | None:
     if not (folder / "etc/an4_train.fileids").is_file():
         return None
     names.refuse(str(folder))
-    places, rows = list[str](), list[dict[str, Any]]()
+    positions, rows = list[str](), list[dict[str, Any]]()
     for split in ("train", "test"):
-        _add(folder, split, places, rows)
+        _add(folder, split, positions, rows)
     speakers, tested = (sorted({row["speaker"] for row in rows if row[SPLIT] == split}) for split in ("train", "test"))
     if len(speakers) < 2:
         raise ArgumentError(f"{folder}: expected 2 speakers or more to train and validate, got {inventory(speakers)}")
@@ -56,10 +56,10 @@ def an4(folder: Path, names: SplitNames) -> dict[str, Table] | None:
     _read_features(folder, rows)
     both = sorted({*speakers} & {*tested})
     note = f"{folder}: speakers of the test are in training too: {inventory(both)}" if both else ""
-    return {"": Table(rows, places.__getitem__, note=note, size=len(rows))}
+    return {"": Table(rows, positions.__getitem__, note=note, size=len(rows))}
 
 
-def _add(folder: Path, split: str, places: list[str], rows: list[dict[str, Any]]) -> None:
+def _add(folder: Path, split: str, positions: list[str], rows: list[dict[str, Any]]) -> None:
     """Add the rows of one list, in its order."""
     paths = [folder / "etc" / f"an4_{split}.{kind}" for kind in ("fileids", "transcription")]
     for path in paths:
@@ -69,14 +69,14 @@ def _add(folder: Path, split: str, places: list[str], rows: list[dict[str, Any]]
     if len(ids) != len(lines):
         raise ArgumentError(f"{paths[1]}: expected a line for each in {paths[0]}, got {len(lines)} for {len(ids)}")
     for number, (file_id, line) in enumerate(zip(ids, lines, strict=True), 1):
-        places.append(f"row {number} of {paths[1]}")
+        positions.append(f"row {number} of {paths[1]}")
         match, folders = _LINE.fullmatch(line), ["", *file_id.split("/")]
         if match is None or match[2] != folders[-1]:
             expected = f"expected words and ({folders[-1]}), as the list of file ids has it"
-            raise ArgumentError(f"{places[-1]}: {expected}, got {line!r}")
+            raise ArgumentError(f"{positions[-1]}: {expected}, got {line!r}")
         words = [word for word in match[1].split() if word not in _FILLERS]
         if not words:
-            raise ArgumentError(f"{places[-1]}: expected words, got none")
+            raise ArgumentError(f"{positions[-1]}: expected words, got none")
         rows.append({"listed": file_id, "text": " ".join(words), "speaker": folders[-2], SPLIT: split})
 
 

@@ -33,7 +33,7 @@ def read_objects(path: Path, holds: str) -> dict[str, Any]:
 
 
 def objects(content: Mapping[str, Any], name: str, where: object, **fields: type) -> Iterator[tuple[str, Any]]:
-    """Yield the place and the content of each object of a list.
+    """Yield the position and the content of each object of a list.
 
     Args:
         content: the object with the list.
@@ -42,7 +42,7 @@ def objects(content: Mapping[str, Any], name: str, where: object, **fields: type
         fields: required fields of each object, and their kinds: str, int or list.
 
     Raises:
-        ArgumentError: for an invalid object, with its place.
+        ArgumentError: for an invalid object, with its position.
 
     Example:
         >>> list(objects({"questions": [{"question_id": 7}]}, "questions", "a.json", question_id=int))
@@ -52,24 +52,24 @@ def objects(content: Mapping[str, Any], name: str, where: object, **fields: type
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise ArgumentError(f"{where}: expected a list of objects called {name}, got {items!r:.60}")
     for number, item in enumerate(items, 1):
-        place = f"{where}: {name} {number}"
+        position = f"{where}: {name} {number}"
         for field, kind in fields.items():
             if type(item.get(field)) is not kind:
-                raise ArgumentError(f"{place}: expected {_KINDS[kind]} called {field}, got {item.get(field)!r:.60}")
-        yield place, item
+                raise ArgumentError(f"{position}: expected {_KINDS[kind]} called {field}, got {item.get(field)!r:.60}")
+        yield position, item
 
 
 def filled(rows: list[tuple[str, Row]], column: str, source: Path, *notes: str) -> Table:
-    """Return a table of rows and their places, without rows of a blank text.
+    """Return a table of rows and their positions, without rows of a blank text.
 
     >>> table = filled([("row 1", {"caption": " "}), ("row 2", {"caption": "a dog"})], "caption", Path("a.txt"))
     >>> table.note, table.where(0)
     ('a.txt: left out 1 of 2 captions, which are empty; the first is row 1', 'row 2')
     """
-    kept = [(place, row) for place, row in rows if row[column].strip()]
-    first = next((place for place, row in rows if not row[column].strip()), "")
+    kept = [(position, row) for position, row in rows if row[column].strip()]
+    first = next((position for position, row in rows if not row[column].strip()), "")
     count = f"left out {len(rows) - len(kept)} of {len(rows)} {column}s"
     note = "; ".join(
         filter(None, [*notes, f"{source}: {count}, which are empty; the first is {first}" if first else ""])
     )
-    return Table([row for _, row in kept], [place for place, _ in kept].__getitem__, note=note, size=len(kept))
+    return Table([row for _, row in kept], [position for position, _ in kept].__getitem__, note=note, size=len(kept))

@@ -18,7 +18,7 @@ from saccade.errors import ArgumentError
 
 __all__ = ["array_table", "arrays"]
 
-_MOST = 100_000_000  # largest number of elements. As rows they take 4 GiB.
+_LARGEST = 100_000_000  # largest number of elements. As rows they take 4 GiB.
 
 
 def arrays(path: Path, names: SplitNames) -> dict[str, Table] | None:
@@ -33,18 +33,18 @@ def arrays(path: Path, names: SplitNames) -> dict[str, Table] | None:
     if suffix_of(path) not in (".npy", ".npz") or not path.is_file():
         return None
     try:
-        found = _loaded(path)
+        members = _loaded(path)
     except (ValueError, EOFError, KeyError, OSError, zipfile.BadZipFile) as error:
         reason = " ".join(str(error).split())[:100]
         raise ArgumentError(f"{path}: expected whole arrays of numbers, got others ({reason})") from error
-    if len(found) == 1:
-        return {"": array_table(next(iter(found.values())), str(path))}
-    lower = {name.lower(): array for name, array in found.items()}
+    if len(members) == 1:
+        return {"": array_table(next(iter(members.values())), str(path))}
+    lower = {name.lower(): array for name, array in members.items()}
     ends = {"": "", **{name: f"_{name}" for name in names.all}}
     pairs = {name: (lower[f"x{end}"], lower[f"y{end}"]) for name, end in ends.items() if f"x{end}" in lower}
     note = ""
     if not pairs:
-        got = inventory(found)
+        got = inventory(members)
         raise ArgumentError(f"{path}: expected one array, or X and y (X_train, y_train), got {got}")
     if "" in pairs and any(names.split(name) == "train" for name in pairs):
         del pairs[""]
@@ -86,9 +86,9 @@ def array_table(array: NDArray[Any], where: str, named: tuple[str, ...] | None =
     if array.dtype.names is None and (array.ndim != 2 or array.dtype.kind not in "biuf"):
         raise ArgumentError(f"{where}: expected an array of numbers (rows, columns), got {array.dtype} {array.shape}")
     names = names or tuple(str(number) for number in range(1, array.shape[1] + 1))
-    if len(array) * len(names) > _MOST:
+    if len(array) * len(names) > _LARGEST:
         got = f"got {len(array):,} rows of {len(names):,}; train on fewer"
-        raise ArgumentError(f"{where}: expected at most {_MOST:,} numbers, {got}")
+        raise ArgumentError(f"{where}: expected at most {_LARGEST:,} numbers, {got}")
     rows = (dict(zip(names, row.tolist(), strict=True)) for row in array)
     return Table(rows, row_of(where), note=note, size=len(array))
 

@@ -95,11 +95,11 @@ def _stories(file: Path, task: str) -> Iterator[dict[str, str]]:
     for number, line in enumerate(read_lines(file, "a question, a tab and its answer somewhere"), 1):
         if not line.strip():
             continue
-        place, _, rest = line.partition(" ")
+        story_line, _, rest = line.partition(" ")
         where = f"row {number} of {file}"
-        if not (place.isascii() and place.isdecimal() and rest.strip()):
+        if not (story_line.isascii() and story_line.isdecimal() and rest.strip()):
             raise ArgumentError(f"{where}: expected a number and a sentence, got {line!r:.60}")
-        if int(place) == 1:
+        if int(story_line) == 1:
             if answers:
                 yield {"story": " ".join(words), "answers": " ".join(answers), "task": task}
             words, answers = [], []

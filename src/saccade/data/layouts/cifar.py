@@ -45,9 +45,9 @@ def cifar(folder: Path, names: SplitNames) -> dict[str, Table] | None:
         OSError: if a file cannot be read.
     """
     here = next((folder / name for name in _FOLDERS if (folder / name).is_dir()), folder)
-    known = ("data_batch_1.bin", "test_batch.bin", "fine_label_names.txt")
+    binaries = ("data_batch_1.bin", "test_batch.bin", "fine_label_names.txt")
     pickled = any((folder / name).is_file() for name in _PICKLES) or any((folder / name).is_dir() for name in _PICKLED)
-    if here == folder and not pickled and not any((folder / name).is_file() for name in known):
+    if here == folder and not pickled and not any((folder / name).is_file() for name in binaries):
         return None
     fine = (here / "train.bin").is_file()
     train = [here / "train.bin"] if fine else sorted(here.glob("data_batch_*.bin"))
@@ -77,8 +77,8 @@ def _table(paths: Sequence[Path], fine: bool, labels: Sequence[str]) -> Table:
         with path.open("rb") as file:
             data = file.read(_MOST_BYTES + 1)
         if not data or len(data) % size or len(data) > _MOST_BYTES:
-            wanted = f"images of {size} bytes each, at most 1 GiB"
-            raise ArgumentError(f"{path}: expected {wanted}, got {len(data)} bytes; copy it anew")
+            expected = f"images of {size} bytes each, at most 1 GiB"
+            raise ArgumentError(f"{path}: expected {expected}, got {len(data)} bytes; copy it anew")
         for record in np.frombuffer(data, np.uint8).reshape(-1, size):
             code, image = int(record[int(fine)]), record[1 + fine :].reshape(_SHAPE)
             if labels and code >= len(labels):

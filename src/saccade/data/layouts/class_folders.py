@@ -79,8 +79,8 @@ def class_folders(
         split = names.split(folders[0]) if len(folders) == 2 else None
         if split is None and (len(folders) != 1 or names.split(folders[0])):
             if not beside:
-                wanted = "expected SPLIT/LABEL/FILE (train, validation, test) or LABEL/FILE"
-                raise ArgumentError(f"{where}: {_readable(name)}: {wanted}, got another path")
+                expected = "expected SPLIT/LABEL/FILE (train, validation, test) or LABEL/FILE"
+                raise ArgumentError(f"{where}: {_readable(name)}: {expected}, got another path")
             others.append(name)
         elif folders[-1].lower() in _UNLABELLED:
             unlabelled.append(name)

@@ -46,7 +46,7 @@ def coco(path: Path, names: SplitNames) -> dict[str, Table] | None:
         ArgumentError: for an invalid image or caption, or for an ambiguous choice of files, with their names.
         OSError: if a file cannot be read.
     """
-    named, own = [path], list[Path]()
+    named, captions = [path], list[Path]()
     if path.is_file():
         with path.open("rb") as start:  # an array is a table of rows
             if path.suffix.lower() != ".json" or start.read(16).lstrip().startswith(b"["):
@@ -54,23 +54,23 @@ def coco(path: Path, names: SplitNames) -> dict[str, Table] | None:
     else:
         named = [file for file in path.glob("dataset_*.json") if file.name not in _DESCRIBED]
         named = sorted([*named, *path.glob("dataset.json")])
-        own = sorted(file for deep in ("", "annotations/") for file in path.glob(f"{deep}captions_*.json"))
+        captions = sorted(file for deep in ("", "annotations/") for file in path.glob(f"{deep}captions_*.json"))
     if (file := only(named, "name the one that is meant by --data")) is not None:
         content = read_objects(file, "captions")
         return {"": _captions(content, file)} if "annotations" in content else {"": _karpathy(content, file, names)}
-    return _coco({file: read_objects(file, "captions") for file in own}, path, names) if own else None
+    return _coco({file: read_objects(file, "captions") for file in captions}, path, names) if captions else None
 
 
 def _karpathy(content: Any, path: Path, names: SplitNames) -> Table:
     """Return captions of images with splits."""
-    rows, seen = list[tuple[str, Row]](), set[str]()
+    rows, used = list[tuple[str, Row]](), set[str]()
     for where, image in objects(content, "images", path, split=str, filename=str, sentences=list):
         split = image["split"]
         split = names.of("train")[0] if split == "restval" and not names.split(split) else split
         name = "/".join(filter(None, (str(image.get("filepath", "")), image["filename"])))
-        if name in seen:
+        if name in used:
             raise ArgumentError(f"{where}: expected each image once, got {name} again")
-        seen.add(name)
+        used.add(name)
         for _, sentence in objects(image, "sentences", where, raw=str):
             rows.append((where, {"image": Listed(name), "caption": sentence["raw"], SPLIT: split}))
     return filled(rows, "caption", path)
@@ -95,14 +95,14 @@ def _coco(contents: Mapping[Path, Any], folder: Path, names: SplitNames) -> dict
     tables = {
         names.of(split)[0]: _captions(contents[path], path)
         for split in SPLITS
-        for path, own in splits.items()
-        if own == split
+        for path, assigned in splits.items()
+        if assigned == split
     }
     return tables | {called[path]: Table((), str) for path, split in splits.items() if split is None}
 
 
 def _captions(content: Any, path: Path) -> Table:
-    files, rows, seen, unknown = dict[int, str](), list[tuple[str, Row]](), set[int](), list[str]()
+    files, rows, used, unknown = dict[int, str](), list[tuple[str, Row]](), set[int](), list[str]()
     for where, image in objects(content, "images", path, id=int, file_name=str):
         if image["id"] in files:
             raise ArgumentError(f"{where}: expected each id once, got {image['id']} again")
@@ -111,9 +111,9 @@ def _captions(content: Any, path: Path) -> Table:
         twice = Counter(files.values()).most_common(1)[0][0]
         raise ArgumentError(f"{path}: expected each image once, got {twice} under two ids")
     for where, annotation in objects(content, "annotations", path, image_id=int, caption=str):
-        if (key := annotation.get("id")) in seen:
+        if (key := annotation.get("id")) in used:
             raise ArgumentError(f"{where}: expected each id once, got {key} again")
-        seen |= set() if key is None else {key}
+        used |= set() if key is None else {key}
         if annotation["image_id"] in files:
             rows.append((where, {"image": Listed(files[annotation["image_id"]]), "caption": annotation["caption"]}))
         else:

@@ -72,13 +72,13 @@ def _table(path: Path, splits: Mapping[str, str] | None, note: str) -> Table:
         if cells == _HEADER or not any(map(str.strip, cells)):
             continue
         if len(cells) != len(_HEADER):
-            wanted = "expected a question, an answer and an image's name"
-            raise ArgumentError(f"row {number} of {path}: {wanted}, got {len(cells)} columns")
+            expected = "expected a question, an answer and an image's name"
+            raise ArgumentError(f"row {number} of {path}: {expected}, got {len(cells)} columns")
         question, answer, name = cells[0], cells[1], cells[2].strip()
         row: Row = {"image": Listed(name), "question": question, "answer": answer}
         if splits is not None and name not in splits:
-            wanted = f"expected an image of {' or '.join(_LISTS.values())}"
-            raise ArgumentError(f"row {number} of {path}: {wanted}, got {name:.60}")
+            expected = f"expected an image of {' or '.join(_LISTS.values())}"
+            raise ArgumentError(f"row {number} of {path}: {expected}, got {name:.60}")
         numbers.append(number)
         rows.append(row if splits is None else {**row, SPLIT: splits[name]})
     if splits is not None:

@@ -73,8 +73,8 @@ def _table(content: bytes, split: str, path: Path, files: Mapping[str, Any]) -> 
     rows = list[Row]()
     for number, item in enumerate(items, 1):
         if not isinstance(item, list) or len(item) != 3 or not isinstance(item[0], str) or not isinstance(item[1], str):
-            wanted = "expected a question, an answer and a number"
-            raise ArgumentError(f"{where}: row {number}: {wanted}, got {item!r:.60}")
+            expected = "expected a question, an answer and a number"
+            raise ArgumentError(f"{where}: row {number}: {expected}, got {item!r:.60}")
         name = f"{split}/images/{item[2]}.png"
         rows.append({"image": {"name": name, "file": files.get(name)}, "question": item[0], "answer": item[1]})
     return Table(rows, row_of(where), size=len(rows))

@@ -53,13 +53,13 @@ def flickr(path: Path, names: SplitNames) -> dict[str, Table] | None:
     files = _files(path) if path.is_dir() else [path] if any(path.match(end) for end in _TOKENS) else []
     if (captions := only(files)) is None:
         return None
-    lists, rows, seen, left = _lists(folder, names), list[tuple[str, Row]](), set[str](), set[str]()
+    lists, rows, used, left = _lists(folder, names), list[tuple[str, Row]](), set[str](), set[str]()
     usual = names.of("train")[0] if lists and "train" not in lists.values() else ""
     for number, key, name, caption in _captions(captions):
         where = f"row {number} of {captions}"
-        if key and key in seen:
+        if key and key in used:
             raise ArgumentError(f"{where}: expected each id once, got {key} again")
-        seen.add(key)
+        used.add(key)
         if not name:
             raise ArgumentError(f"{where}: expected the name of an image, got none")
         row: Row = {"image": Listed(name), "caption": caption}
@@ -98,8 +98,8 @@ def _captions(path: Path) -> Iterator[tuple[int, str, str, str]]:
             continue
         match = (_ID.fullmatch(first.strip()) if mark == "\t" else _NUMBERED.fullmatch(rest)) if there else None
         if match is None:
-            wanted = "IMAGE#NUMBER, a tab and a caption" if mark == "\t" else "IMAGE| NUMBER| CAPTION"
-            raise ArgumentError(f"row {number} of {path}: expected {wanted}, got {line!r:.60}")
+            expected = "IMAGE#NUMBER, a tab and a caption" if mark == "\t" else "IMAGE| NUMBER| CAPTION"
+            raise ArgumentError(f"row {number} of {path}: expected {expected}, got {line!r:.60}")
         if mark == "\t":
             yield number, match[0], match[1], rest
         else:

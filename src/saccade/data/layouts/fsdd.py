@@ -50,8 +50,8 @@ def fsdd(folder: Path, names: SplitNames) -> dict[str, Table] | None:
     for split, rows in splits.items():
         if not rows:
             first, last = _TAKES[split][0], _TAKES[split][-1]
-            wanted = f"expected recordings called such as 7_jackson_{first}.wav (takes {first} to {last}) for {split}"
-            raise ArgumentError(f"{folder}: {wanted}, found none")
+            expected = f"expected recordings called such as 7_jackson_{first}.wav (takes {first} to {last}) for {split}"
+            raise ArgumentError(f"{folder}: {expected}, found none")
     return {split: _table(folder, rows) for split, rows in splits.items()}
 
 

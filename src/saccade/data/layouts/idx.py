@@ -77,8 +77,8 @@ def _array(folder: Path, start: str, kind: str) -> NDArray[np.uint8]:
     if len(data) > _MOST_BYTES:
         raise ArgumentError(f"{path}: expected at most 1 GiB, got more")
     if len(data) < header or data[:4] != bytes((0, 0, 8, dimensions)):
-        wanted = f"an IDX file of bytes in {dimensions} dimensions (0 0 8 {dimensions})"
-        raise ArgumentError(f"{path}: expected {wanted}, got one that begins with {list(data[:4])}")
+        expected = f"an IDX file of bytes in {dimensions} dimensions (0 0 8 {dimensions})"
+        raise ArgumentError(f"{path}: expected {expected}, got one that begins with {list(data[:4])}")
     shape = struct.unpack(f">{dimensions}I", data[4:header])
     if len(data) - header != math.prod(shape):
         sizes = " × ".join(map(str, shape))

@@ -45,12 +45,12 @@ def librispeech(folder: Path, names: SplitNames) -> dict[str, Table] | None:
     parts = {split: _parts(split, there, names, folder) for split in SPLITS}
     if not parts["train"]:
         raise ArgumentError(f"{folder}: expected a folder to train on such as train-clean-100, got {inventory(there)}")
-    unread = sorted(set(there) - {part for own in parts.values() for part in own})
+    unread = sorted(set(there) - {part for folders in parts.values() for part in folders})
     note = f"{folder}: not read: {', '.join(unread)} (--validation-split, --test-split)" if unread else ""
     return {
-        names.of(split)[0]: _table(folder, [folder / part for part in own], note if split == "train" else "")
-        for split, own in parts.items()
-        if own
+        names.of(split)[0]: _table(folder, [folder / part for part in folders], note if split == "train" else "")
+        for split, folders in parts.items()
+        if folders
     }
 
 
@@ -69,18 +69,18 @@ def _parts(split: str, there: Sequence[str], names: SplitNames, folder: Path) ->
 
 
 def _table(root: Path, folders: Sequence[Path], note: str = "") -> Table:
-    rows, places = list[dict[str, str]](), list[str]()
+    rows, positions = list[dict[str, str]](), list[str]()
     for folder, listed in ((part, file) for part in folders for file in sorted(part.glob(_TEXTS))):
         for number, line in enumerate(read_lines(listed, "an utterance a line"), 1):
             name, _, text = line.strip().partition(" ")
             if not name:
                 continue
-            places.append(f"row {number} of {listed}")
+            positions.append(f"row {number} of {listed}")
             if not text.strip():
-                wanted = "expected the name of a recording and its text"
-                raise ArgumentError(f"{places[-1]}: {wanted}, got {name!r:.60} alone")
+                expected = "expected the name of a recording and its text"
+                raise ArgumentError(f"{positions[-1]}: {expected}, got {name!r:.60} alone")
             paths = [listed.parent / f"{name}{suffix}" for suffix in _SUFFIXES]
             path = next((path for path in paths if path.is_file()), paths[0])
             below, key = (path.relative_to(above).as_posix() for above in (root, folder))
             rows.append({"listed": key, "path": below, "text": text, "speaker": listed.parts[-3]})
-    return Table(rows, places.__getitem__, note=note, size=len(rows))
+    return Table(rows, positions.__getitem__, note=note, size=len(rows))

@@ -1,4 +1,6 @@
-"""Files of translators: TMX, and XLIFF 1.2 and 2.0, as units of a source and a target.
+"""Files of translators: TMX, XLIFF 1.2 and XLIFF 2.0.
+
+Each unit has a source and a target, for example:
 
     <tu><tuv xml:lang="de-DE"><seg>Guten Morgen</seg></tuv><tuv xml:lang="en"><seg>Good morning</seg></tuv></tu>
     <trans-unit id="1"><source>Guten Morgen</source><target>Good morning</target></trans-unit>

@@ -63,8 +63,8 @@ def _kaldi_table(folder: Path, below: Path) -> Table:
     rows, where = list[dict[str, str]](), row_of(files["wav.scp"])
     for index, (utterance, path) in enumerate(lists["wav.scp"].items()):
         if path.endswith("|"):
-            wanted = "expected the path of a recording"
-            raise ArgumentError(f"{where(index)}: {wanted}, got a command; run it and name its output")
+            expected = "expected the path of a recording"
+            raise ArgumentError(f"{where(index)}: {expected}, got a command; run it and name its output")
         speaker = lists.get("utt2spk", {}).get(utterance, "")
         rows.append({"path": str(below / path), "text": lists["text"].get(utterance, ""), "speaker": speaker})
     if lost := next((name for name in lists["text"] if name not in lists["wav.scp"]), None):

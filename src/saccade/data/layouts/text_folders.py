@@ -18,7 +18,7 @@ from saccade.data.texts import decoded
 
 __all__ = ["text_folders"]
 
-_MOST = 1 << 24  # largest size of a text in bytes, far above a book
+_LARGEST = 1 << 24  # largest size of a text in bytes, far above a book
 
 
 def text_folders(folder: Path, names: SplitNames) -> dict[str, Table] | None:
@@ -39,9 +39,9 @@ def text_folders(folder: Path, names: SplitNames) -> dict[str, Table] | None:
 def _read(table: Table, folder: Path, split: str) -> Table:
     rows, recoded, paths = list[tuple[str, str]](), 0, [row["file"] for row in table.rows]
     for path, row in zip(paths, table.rows, strict=True):
-        text, said = decoded(read_bytes(path, str(path), "a text", _MOST, "cut it"), path, latin1=True)
+        text, fallback = decoded(read_bytes(path, str(path), "a text", _LARGEST, "cut it"), path, latin1=True)
         rows.append((text, row["label"]))
-        recoded += bool(said)
+        recoded += bool(fallback)
     latin1 = f"{folder}: {recoded} texts of {split or 'train'} are no UTF-8, and were read as Latin-1" * bool(recoded)
     return replace(
         table,

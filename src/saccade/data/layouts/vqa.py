@@ -65,8 +65,8 @@ def vqa(folder: Path, names: SplitNames) -> dict[str, Table] | None:
         if names.of(split)[0] in tables:
             raise ArgumentError(f"{folder}: expected one file of questions to {split}, got {file.name} as well")
         rows = list(_rows(file, answers, part))
-        places = [place for place, _ in rows]
-        tables[names.of(split)[0]] = Table([row for _, row in rows], places.__getitem__, size=len(rows))
+        positions = [position for position, _ in rows]
+        tables[names.of(split)[0]] = Table([row for _, row in rows], positions.__getitem__, size=len(rows))
     for split in SPLITS:
         if names.of(split)[0] not in tables:
             names.check(split, folder, (part for part, _ in files))
@@ -94,16 +94,16 @@ def _rows(file: Path, answers: Path, part: str) -> Iterator[tuple[str, Row]]:
     for number, (where, row) in _by_number(file, "questions", image_id=int, question=str).items():
         if number not in annotations:
             raise ArgumentError(f"{where}: expected an annotation of question {number} in {answers.name}, found none")
-        place, annotation = annotations[number]
-        said = [cleaned(answer["answer"], at) for at, answer in objects(annotation, "answers", place, answer=str)]
-        if not any(said):
+        position, annotation = annotations[number]
+        texts = [cleaned(answer["answer"], at) for at, answer in objects(annotation, "answers", position, answer=str)]
+        if not any(texts):
             way_out = "write one, or leave out the annotation and its question"
-            raise ArgumentError(f"{place}: expected an answer to question {number}, got none; {way_out}")
+            raise ArgumentError(f"{position}: expected an answer to question {number}, got none; {way_out}")
         kind = annotation.get("answer_type", "")
         if not isinstance(kind, str):
-            raise ArgumentError(f"{place}: expected a text called answer_type, got {kind!r:.60}")
+            raise ArgumentError(f"{position}: expected a text called answer_type, got {kind!r:.60}")
         row = {"image": Listed(f"COCO_{part}_{row['image_id']:012}.jpg"), "question": row["question"], "kind": kind}
-        yield where, {**row, "answers": [normalized(answer) or answer for answer in said]}
+        yield where, {**row, "answers": [normalized(answer) or answer for answer in texts]}
 
 
 def _by_number(path: Path, name: str, **fields: type) -> dict[int, tuple[str, Any]]:

@@ -62,8 +62,8 @@ class VisualAnswer(Ranked):
         """Return image and question, answers, probabilities and attention weights."""
         if isinstance(self.query, Unreadable):
             return {"line": self.query.line, **self.ranked}
-        shown, question, tokens, _ = self.query
-        content: dict[str, Any] = {"file": shown.name, "question": question, "tokens": tokens, **self.ranked}
+        image, question, tokens, _ = self.query
+        content: dict[str, Any] = {"file": image.name, "question": question, "tokens": tokens, **self.ranked}
         if self.evidence is not None and self.evidence.by == "attention":
             _, weights, shape, captions, words = self.evidence
             weights = weights if shape is None else weights.unflatten(1, shape)
@@ -76,7 +76,7 @@ class VisualAnswer(Ranked):
         if self.evidence is None or self.ranking is None or isinstance(self.query, Unreadable):
             return
         by, weights, shape, captions, words = self.evidence
-        attends, shown, rows = by == "attention", self.query.shown, list(range(len(weights)))
+        attends, image, rows = by == "attention", self.query.shown, list(range(len(weights)))
         title = self.ranking.title + ("" if attends else ": how much each part and word moves it, the most as 1")
         if words is not None and bool((words < 0).any()):
             title += ", orange against it"
@@ -84,15 +84,15 @@ class VisualAnswer(Ranked):
             rows = [*range(MOST_PANELS - 1), len(weights) - 1]
             title += f", the first {MOST_PANELS - 1} and the last of {len(weights)} reads"
         yield from overlays(
-            shown.image,
-            maps_of(shown, weights[rows], shape),
-            folder / f"{file_name(f'{Path(shown.name).stem}-{self.query.question}')[:120]}-{by}",
+            image.image,
+            maps_of(image, weights[rows], shape),
+            folder / f"{file_name(f'{Path(image.name).stem}-{self.query.question}')[:120]}-{by}",
             answers=[(self.ranking.labels[n], float(self.ranking.probabilities[n])) for n in self.ranking.order[:_TOP]],
             captions=[captions[row] for row in rows],
             question=self.query.tokens,
             words=words,
             smooth=True,
-            boxes=parts_read(shown, weights[rows], shape) if attends else None,
+            boxes=parts_read(image, weights[rows], shape) if attends else None,
             title=title,
             scale="weight" if attends else "share of the largest",
             even=1 / weights.shape[1] if attends and shape else 0.0,

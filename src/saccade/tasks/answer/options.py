@@ -81,7 +81,7 @@ class LookRequest:
         check_signed(self.signed, self.by)
 
     def check(self, *, attends: bool, reads: bool, writes: bool = False) -> None:
-        """Reject attention of a model without it, words for one that reads none, and signs for one that writes."""
+        """Reject options of a request that its model cannot follow."""
         if self.signed and writes:
             raise ArgumentError("--signed: expected a run that chooses an answer, got one that writes. Leave it out.")
         if self.by == "jacobian" and not reads:

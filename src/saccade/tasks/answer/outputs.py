@@ -25,7 +25,7 @@ from saccade.tasks.text.tokenizer import SpacedWords, from_json
 
 __all__ = ["LabelAnswers", "WrittenAnswers"]
 
-_MOST = 1000  # written answers to a question
+_LARGEST = 1000  # written answers to a question
 
 
 @dataclass(frozen=True)
@@ -195,8 +195,8 @@ class WrittenAnswers:
 
     def check(self, request: Request) -> None:
         """Reject more answers than a search may keep."""
-        if request.nbest > _MOST:
-            raise ArgumentError(f"--nbest: expected at most {_MOST} written answers, got {request.nbest}")
+        if request.nbest > _LARGEST:
+            raise ArgumentError(f"--nbest: expected at most {_LARGEST} written answers, got {request.nbest}")
 
     def _ids(self, answers: Sequence[str]) -> Tensor:
         return rectangle([[BEGIN, *self.target.encode(answer), END] for answer in answers])

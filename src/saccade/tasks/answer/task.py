@@ -83,7 +83,7 @@ class AnswersQuestions(Predictor):
             self.codec.output.check(completed(Request, request))
 
     def encode(self, inputs: Sequence[Query]) -> tuple[Any, ...]:
-        """Return images and questions, and the begin token of each answer if it is written."""
+        """Return images and questions, and the begin tokens of written answers."""
         batch = self.codec.collate([Encoded(query.shown.seen, query.ids, {}) for query in inputs])
         source = batch.visual, batch.question
         written = isinstance(self.codec.output, WrittenAnswers)

@@ -50,7 +50,7 @@ _CUTOFF = 0.96  # share of the lower Nyquist frequency, the middle of those 8%
 _BETA = 8.0  # of the Kaiser window: 80 dB of attenuation in the stop band
 _FINEST = 1 << 16  # largest number in a ratio of rates: other ratios are rounded, by less than 1e-7
 _PART = 1 << 16  # frames per read
-_MOST = 1 << 30  # bytes of a file: two days of telephone speech, and a limit for endless devices
+_LARGEST = 1 << 30  # bytes of a file: two days of telephone speech, and a limit for endless devices
 _LONGEST = 1 << 31  # samples of a decoded file
 _CUT = re.compile(r"^ *(?:data|SSND|Data Size) *: (\d+) \(should be (\d+)\)", re.MULTILINE)  # libsndfile's log
 _STREAM = 0x7FFF0000  # from here on the size in a header means a stream of unknown length
@@ -96,7 +96,7 @@ def read_audio(source: Path | BinaryIO, rate: int, name: str) -> Audio:
         >>> audio.samples.shape, audio.notes
         (torch.Size([80]), ('a.wav: mean of 2 channels', 'a.wav: resampled from 16000 to 8000 Hz'))
     """
-    data = read_bytes(source, name, "a sound file", _MOST, "cut it into parts")
+    data = read_bytes(source, name, "a sound file", _LARGEST, "cut it into parts")
     channels, old, damage = _decode(data, name)
     notes = [damage] if damage else []
     if channels.shape[1] > 1:
@@ -164,7 +164,7 @@ def missing_bytes(path: Path) -> int:
 
 
 def sample_rate(path: Path) -> int:
-    """Return the sample rate in a file's header, the highest of `RATES` if it is unreadable."""
+    """Return the sample rate of a file, the highest of `RATES` if unreadable."""
     soundfile = _soundfile()
     try:
         return int(soundfile.info(os.fsencode(path)).samplerate)
@@ -220,9 +220,9 @@ def _taps(many: int) -> NDArray[np.float64]:
     """Low-pass filter for two rates, the higher `many` times their common divisor."""
     scale = _CUTOFF / many
     reach = math.floor(_CROSSINGS / scale)
-    places = scale * np.arange(-reach, reach + 1)
-    window = np.i0(_BETA * np.sqrt(1 - (places / _CROSSINGS) ** 2)) / np.i0(_BETA)
-    taps: NDArray[np.float64] = scale * np.sinc(places) * window
+    offsets = scale * np.arange(-reach, reach + 1)
+    window = np.i0(_BETA * np.sqrt(1 - (offsets / _CROSSINGS) ** 2)) / np.i0(_BETA)
+    taps: NDArray[np.float64] = scale * np.sinc(offsets) * window
     return taps
 
 

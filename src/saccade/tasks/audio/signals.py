@@ -21,7 +21,7 @@ Normalization: TypeAlias = Literal["bands", "recording"]
 """Bands of mean 0 and variance 1, each for itself or all of a recording together."""
 
 _FEATURE_HOP = 0.01  # seconds between frames of a feature file
-_MOST = 1 << 30  # bytes of a file of features
+_LARGEST = 1 << 30  # bytes of a file of features
 _DECIBELS = 10 / math.log(10)  # of a unit of log energy
 _DYNAMICS = 70 / _DECIBELS  # log energy from the loudest band down to silence, which would have any level otherwise
 _MARGIN = 3  # frames before and after the sound that stay
@@ -127,5 +127,5 @@ class Signals:
             return self.frames(audio.samples), audio.notes
         if path != "-" and Path(path).suffix != SUFFIX:
             raise ArgumentError(f"{name}: expected Sphinx features ({SUFFIX}), as this run was trained on, got another")
-        data = read_bytes(source, name, "a feature file", _MOST, "cut it into parts")
+        data = read_bytes(source, name, "a feature file", _LARGEST, "cut it into parts")
         return self.frames(features(cepstra(data, name))), ()

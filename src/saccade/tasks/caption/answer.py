@@ -48,7 +48,7 @@ class ImageCaption(Written):
         """Return the captions, and for each word the weights of all cells, row by row."""
         name = self.image.line if isinstance(self.image, Unreadable) else self.image.name
         cells = None if self.shape is None else list(self.shape)
-        return {"file": name, "cells": cells, "captions": [one.to_json() for one in self.outputs]}
+        return {"file": name, "cells": cells, "captions": [output.to_json() for output in self.outputs]}
 
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
         """Draw the image for each word under attention weights or gradients.
@@ -65,7 +65,7 @@ class ImageCaption(Written):
             words = looks_told(best) if looked else list(best.tokens)
             maps, words = maps[:_MOST_WORDS], words[:_MOST_WORDS]  # a model that never ends writes more
             cut = f", the first {_MOST_WORDS} of {len(best.tokens)} words" if len(words) < len(best.tokens) else ""
-            told = _LOOKS if looked else _MATTERS if best.weights is not None else f"no attention: {_MATTERS}"
+            caption = _LOOKS if looked else _MATTERS if best.weights is not None else f"no attention: {_MATTERS}"
             name = "image" if self.image.name == "-" else Path(self.image.name).stem
             yield from overlays(
                 self.image.image,
@@ -74,7 +74,7 @@ class ImageCaption(Written):
                 captions=words,
                 boxes=boxes,
                 smooth=self.shape is not None and boxes is None,
-                title=f"{best.text}: {told}{cut}",
+                title=f"{best.text}: {caption}{cut}",
                 scale="weight" if looked else "share",
                 even=0.0 if self.shape is None else 1 / maps[0].numel(),
                 animated=looked,
@@ -82,12 +82,12 @@ class ImageCaption(Written):
             )
 
 
-def grid(model: Any, shown: Shown) -> tuple[int, int] | None:
+def grid(model: Any, image: Shown) -> tuple[int, int] | None:
     """Return rows and columns of a model's cells, None for regions.
 
     For an ensemble, they are those of its first member.
     """
-    return cells_of(model, visual([shown.seen]).to(next(model.parameters()).device))
+    return cells_of(model, visual([image.seen]).to(next(model.parameters()).device))
 
 
 def pointing(

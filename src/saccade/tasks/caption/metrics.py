@@ -57,14 +57,14 @@ def measured(
         if not any(groups):
             return scores, {}
 
-        parts = by_group(lambda own, true: value(bleu(own, true)), outputs, references, groups)
+        parts = by_group(lambda captions, true: value(bleu(captions, true)), outputs, references, groups)
         return scores, {"bleu4": parts}
     parts = by_group(exact_match, outputs, scenes, groups) if any(groups) else {}
     return {"exact_match": exact_match(outputs, scenes), **scores}, {"exact_match": parts} if parts else {}
 
 
 def valid(outputs: Sequence[str], references: References) -> float:
-    """Return the share of outputs that are among their references.
+    """Share of outputs equal to one of their references.
 
     >>> valid(["a", "b"], [["a", "c"], ["a"]])
     0.5

@@ -96,9 +96,9 @@ class Describes(Generates):
         return in_batches([1] * len(ids), _AT_ONCE, errors)
 
     def baselines(self, data: Corpus, split: str) -> dict[str, Baseline]:
-        """Measure the most frequent caption, and the first one of the training image with the nearest colours.
+        """Measure the most frequent caption and, for images of the user, a near one.
 
-        The latter is for images of the user.
+        That is the first caption of the training image with the nearest colours.
         """
         learned, references, scenes = training_texts(data, _LEARNED, _ENDLESS), [], []
         for index in range(data.size(split) or 0):
@@ -106,11 +106,11 @@ class Describes(Generates):
             if self.codec.options.data == "scenes":  # the scene that was just made for its sentences
                 scenes.append(data.example(split, index).scene)
         texts = [data.text("train", index) for index in learned]
-        found = {"majority": baseline(texts, references, scenes or None, complete=self._complete)}
+        measures = {"majority": baseline(texts, references, scenes or None, complete=self._complete)}
         if self.codec.store is not None or self.codec.options.data in BUILTIN:
-            return found
-        found["nearest"] = self._nearest(data, split, references)
-        return {name: replace(plain, advice=_ADVICE) for name, plain in found.items()}
+            return measures
+        measures["nearest"] = self._nearest(data, split, references)
+        return {name: replace(plain, advice=_ADVICE) for name, plain in measures.items()}
 
     @property
     def _complete(self) -> bool:
@@ -119,14 +119,14 @@ class Describes(Generates):
 
     def _nearest(self, data: Corpus, split: str, references: Sequence[Sequence[str]]) -> Baseline:
         began = time.perf_counter()
-        known = [data.about("train", image)[0] for image in spread(data.images("train") or 0, _NEAREST)]
-        own, others = (
+        learned = [data.about("train", image)[0] for image in spread(data.images("train") or 0, _NEAREST)]
+        inputs, others = (
             torch.cat([colours(data.example(part, index).image[None]) for index in indices])  # type: ignore[index]
-            for part, indices in ((split, range(len(references))), ("train", known))
+            for part, indices in ((split, range(len(references))), ("train", learned))
         )
-        texts = [data.text("train", known[number]) for number in torch.cdist(own, others).argmin(1).tolist()]
+        texts = [data.text("train", learned[number]) for number in torch.cdist(inputs, others).argmin(1).tolist()]
         metrics, _ = measured(texts, references, [""] * len(texts))
-        about = f"the caption of the nearest of {len(known):,} images by shares of colours"
+        about = f"the caption of the nearest of {len(learned):,} images by shares of colours"
         return Baseline(metrics, about, round(time.perf_counter() - began, 3))
 
     def check_look(self, model: nn.Module, look: LookRequest) -> None:
@@ -154,17 +154,17 @@ class Describes(Generates):
 
 def _ratio(texts: Sequence[str], references: Sequence[Sequence[str]]) -> float:
     """Length of outputs in words, over the mean length of the references."""
-    lengths = [sum(len(text.split()) for text in own) / max(1, len(own)) for own in references]
+    lengths = [sum(len(text.split()) for text in captions) / max(1, len(captions)) for captions in references]
     return sum(len(text.split()) for text in texts) / max(1.0, sum(lengths))
 
 
-def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
+def _suited(task: Task, model: str, explicit: Mapping[str, Any], objects: Any) -> Suited:
     """Recipe for images of the user.
 
     The penalty is for soft attention only.
     """
-    usual = suited(task, model, given, objects)
-    if given.get("read", "soft") == "soft":
+    usual = suited(task, model, explicit, objects)
+    if explicit.get("read", "soft") == "soft":
         return usual
     return replace(usual, options={k: v for k, v in usual.options.items() if k != "doubly_stochastic"})
 

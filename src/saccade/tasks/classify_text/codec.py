@@ -80,7 +80,7 @@ class LabelledTexts(TextCodec):
         return replace(codec, dim=dim, vectors=vectors), [*notes, note]
 
     def with_prior(self, data: Corpus) -> Self:
-        """Return the codec with a logistic regression of the training split, or of a sample of it."""
+        """Return the codec with a logistic regression of training texts, at most a sample."""
         samples = self.encode(training_sample(data, self.endless, tfidf.TEXTS), "train")
         texts, labels = [sample.ids for sample in samples], [sample.labels[0] for sample in samples]
         return replace(self, prior=tfidf.coefficients(texts, labels, len(self.words), len(self.labels)))
@@ -154,7 +154,7 @@ class LabelledTexts(TextCodec):
 
 
 def _has_prior(options: Any) -> bool:
-    """Whether the model has the option and it is on. Models of other packages may lack it."""
+    """Whether the option is on. Models of other packages may lack it."""
     return getattr(options, "prior", "none") == "tfidf"
 
 

@@ -99,8 +99,8 @@ def suited(count: int, median_length: float, model: str) -> tuple[dict[str, Any]
         ('tfidf', 2000, 8000)
     """
     read, batch = (
-        min(most, max(least, round(share * median_length)))
-        for share, (least, most) in ((_MEDIANS, _READ), (_TEXTS, _BATCH))
+        min(largest, max(least, round(share * median_length)))
+        for share, (least, largest) in ((_MEDIANS, _READ), (_TEXTS, _BATCH))
     )
     epoch = max(1, round(count * min(median_length, read) / batch))
     steps = max(50, min(epoch, max(140, epoch // 2)))

@@ -102,14 +102,14 @@ def _open(options: Any, objects: Any) -> Corpus:
     return open_corpus(options.data, objects, names, strip_markup=options.strip_markup)
 
 
-def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
+def _suited(task: Task, model: str, explicit: Mapping[str, Any], objects: Any) -> Suited:
     """Recipe for the number of texts and the median of their words."""
-    rows = task.rows(model, given, objects)
+    rows = task.rows(model, explicit, objects)
     corpus = rows.get()
     texts = [front(example.text, _LONG) for example in training_sample(corpus, _ENDLESS, _LOOKED_AT)]
     lengths = [len(Words([]).pieces(text)) for text in texts]
     options, reason = suited(corpus.size("train") or _ENDLESS, median(lengths), model)
-    return Suited({**task.recipe(model, given["data"]), **options}, reason, rows)
+    return Suited({**task.recipe(model, explicit["data"]), **options}, reason, rows)
 
 
 CLASSIFY_TEXT = Task(

@@ -95,8 +95,8 @@ def coefficients(texts: Sequence[Sequence[int]], labels: Sequence[int], size: in
     inside = (words >= read.start) & (words < read.stop)
     if len(set(labels)) < 2 or not inside.any():
         return Coefficients(frequency, weight, bias, bound)
-    ones = np.ones(inside.sum())
-    counts = csr_array((ones, (rows[inside], words[inside] - SPECIAL)), shape=(len(texts), len(read)))
+    occurrences = np.ones(inside.sum())
+    counts = csr_array((occurrences, (rows[inside], words[inside] - SPECIAL)), shape=(len(texts), len(read)))
     scaling = TfidfTransformer()
     regression = LogisticRegression(C=_STRENGTH, max_iter=_STEPS).fit(scaling.fit_transform(counts), labels)
     slopes, biases = _float(regression.coef_), _float(regression.intercept_)

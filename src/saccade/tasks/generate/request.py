@@ -13,7 +13,7 @@ from saccade.train.options import not_positive
 __all__ = ["EvalRequest", "Request", "check_prefix", "search_of"]
 
 _LONGEST = 100_000  # tokens: no text is longer
-_MOST = 10_000  # outputs that are kept at once
+_LARGEST = 10_000  # outputs that are kept at once
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +34,8 @@ class EvalRequest:
     """Fewest tokens of an answer, up to its limit."""
 
     def __post_init__(self) -> None:
-        if self.beam_size is not None and not 0 < self.beam_size <= _MOST:
-            raise ArgumentError(f"--beam-size: expected a number from 1 to {_MOST}, got {self.beam_size}")
+        if self.beam_size is not None and not 0 < self.beam_size <= _LARGEST:
+            raise ArgumentError(f"--beam-size: expected a number from 1 to {_LARGEST}, got {self.beam_size}")
         check_length_penalty(self.length_penalty or 0.0)
         if not 0 <= self.min_length <= _LONGEST:
             raise ArgumentError(f"--min-length: expected a number from 0 to {_LONGEST}, got {self.min_length}")
@@ -73,8 +73,8 @@ class Request(EvalRequest):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.nbest <= _MOST:
-            raise ArgumentError(f"--nbest: expected a number from 1 to {_MOST}, got {self.nbest}")
+        if not 0 < self.nbest <= _LARGEST:
+            raise ArgumentError(f"--nbest: expected a number from 1 to {_LARGEST}, got {self.nbest}")
         for option, value in (("--temperature", self.temperature), ("--top-p", self.top_p), ("--seed", self.seed)):
             if value is not None and not self.sample:
                 raise ArgumentError(f"{option}: expected only with --sample, got {value} without it")
@@ -113,21 +113,21 @@ def search_of(settings: Any, request: Request, target: Tokenizer, *, rank_all: b
     )
 
 
-def check_prefix(request: Request, target: Tokenizer, most: int, units: str) -> None:
+def check_prefix(request: Request, target: Tokenizer, limit: int, units: str) -> None:
     """Reject a prefix longer than an output, or with an unknown token.
 
     Args:
         request: of a user.
         target: tokenizer of the outputs.
-        most: the most tokens of an output.
+        limit: the most tokens of an output.
         units: name of the tokens, in messages.
 
     Raises:
         ArgumentError: for such a prefix.
     """
     ids = _prefix(request, target)
-    if len(ids) > most:
-        raise ArgumentError(f"--prefix: expected at most {most} tokens, as many as an output may have, got {len(ids)}")
+    if len(ids) > limit:
+        raise ArgumentError(f"--prefix: expected at most {limit} tokens, as many as an output may have, got {len(ids)}")
     if UNKNOWN in ids:
         unknown = target.pieces((request.prefix or "").strip())[ids.index(UNKNOWN)]
         raise ArgumentError(f"--prefix: expected {units} that the run can write, got {unknown!r}")

@@ -1,4 +1,7 @@
-"""Tokens that an output may have next: its bytes stay valid UTF-8, and no special token is text."""
+"""The tokens that may follow an output.
+
+Its bytes stay valid UTF-8, and no special token is text.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -79,7 +82,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class _Writing(Generic[S]):
-    """State of a model, with the state of its bytes and the tokens that are left of each row."""
+    """State of a model, with the state of its bytes and the tokens left in each row."""
 
     model: S
     bytes: Tensor
@@ -92,7 +95,7 @@ class _Writing(Generic[S]):
 
 @dataclass(frozen=True)
 class Writer(Generic[S]):
-    r"""A model that writes valid text: its probabilities, of the tokens that may follow.
+    r"""A model of valid text: probabilities of the tokens that may follow.
 
     .. math:: p'(y_t \mid y_{<t}, x) \propto p(y_t \mid y_{<t}, x)\,[y_t \text{ may follow } y_{<t}]
 
@@ -116,7 +119,7 @@ class Writer(Generic[S]):
         return _Writing(state, torch.zeros_like(limits), limits + 1)
 
     def step(self, token: Tensor, state: _Writing[S]) -> tuple[Logits | Tensor, _Writing[S]]:
-        """Return logits of the next token, -inf for one that may not follow, and the next state."""
+        """Return logits of the next token, -inf for invalid ones, and the next state."""
         logits, after = self.model.step(token, state.model)
         rules, left = self.rules, state.left - 1
         if len(rules.penalties) == 1:
@@ -142,7 +145,7 @@ def _spelled(target: Tokenizer, number: int) -> bytes:
 
 
 def _states(tokens: Sequence[bytes]) -> Any:
-    """Return the state after each token, `(states, tokens)`. A token without bytes is invalid."""
+    """Return the state after each token, `(states, tokens)`, invalid without bytes."""
     moves = np.full((_INVALID + 1, _NOTHING + 1), _INVALID)
     moves[:, _NOTHING] = range(_INVALID + 1)
     for state, ranges in enumerate(_NEXT):

@@ -68,19 +68,19 @@ class EyeAnswer(Ranked):
         if self.seen is None or not isinstance(self.ranking, Strings):
             return {}
         symbols = self.ranking.said
-        each = len(self.seen.location) // len(symbols)
-        return {each * (number + 1) - 1: symbol for number, symbol in enumerate(symbols)}
+        count = len(self.seen.location) // len(symbols)
+        return {count * (number + 1) - 1: symbol for number, symbol in enumerate(symbols)}
 
     def to_json(self) -> dict[str, Any]:
         """Return the image's name and labels, the path with its symbols, and its share."""
         name = self.image.line if isinstance(self.image, Unreadable) else self.image.name
-        told = self.ranked
+        content = self.ranked
         if self.seen is not None and isinstance(self.image, Pixels):
-            told["path"] = [[round(number, 4) for number in place] for place in self.seen.location.tolist()]
+            content["path"] = [[round(number, 4) for number in point] for point in self.seen.location.tolist()]
             if self.said:
-                told["said"] = [{"glimpse": place + 1, "symbol": symbol} for place, symbol in self.said.items()]
-            told["seen"] = round(self.seen.share, 4)
-        return {"file": name, **told}
+                content["said"] = [{"glimpse": index + 1, "symbol": symbol} for index, symbol in self.said.items()]
+            content["seen"] = round(self.seen.share, 4)
+        return {"file": name, **content}
 
     def draw(self, folder: FilePath, *, json: bool = False) -> Iterator[FilePath]:
         """Draw the path over the image, its glimpses and probabilities, and the maps."""
@@ -116,7 +116,7 @@ def seen_share(location: Tensor, sides: Sequence[int], size: Sequence[int]) -> f
     """
     covered, (height, width) = torch.zeros(tuple(size), dtype=torch.bool), size
     for x, y in location.tolist():
-        left, top = ((place + 1) / 2 * extent - sides[0] / 2 for place, extent in ((x, width), (y, height)))
+        left, top = ((centre + 1) / 2 * extent - sides[0] / 2 for centre, extent in ((x, width), (y, height)))
         rows = slice(max(0, round(top)), max(0, round(top) + sides[0]))
         covered[rows, max(0, round(left)) : max(0, round(left) + sides[0])] = True
     return float(covered.float().mean())
@@ -142,43 +142,43 @@ def answers(
         seed: of the run.
         form: of the answers.
     """
-    device, found = next(model.parameters()).device, []
+    device, results = next(model.parameters()).device, []
     retina = getattr(getattr(model, "glimpse", None), "retina", None)
     sides = () if retina is None else tuple(retina.size << scale for scale in range(retina.scales))
     for image in images:
         if isinstance(image, Unreadable):
-            found.append(EyeAnswer(image, None, count))
+            results.append(EyeAnswer(image, None, count))
             continue
         batch = pixels(image.image)[None]
         numbers = None if rollouts is None else numbers_of([*batch], seed, rollouts, most_glimpses(model)).to(device)
         path = model.look(batch.to(device), rollouts or 1, draw=numbers is not None, numbers=numbers)
         ranking = labels.ranking(probabilities(symbol_logits(path.logits, labels.longest)[0]).mean(0))
-        path, seen, maps = _until_the_end(path, ranking), None, None
+        path, glimpsed, maps = _until_the_end(path, ranking), None, None
         if sides:
             location = path.location[0, 0].cpu()
             share = _tiles_share(model, path, image.image.shape[1:])
             share = seen_share(location, sides, image.image.shape[1:]) if share is None else share
-            seen = Seen(location, probabilities(path.logits[0, 0]), share)
+            glimpsed = Seen(location, probabilities(path.logits[0, 0]), share)
         if form == "pictures":
             size = image.image.shape[1:]
             if sides:
                 maps = _policy_maps(model, path, size)
             elif isinstance(ranking, Ranking):
                 maps = maps_of(model, batch.to(device), ranking, LookRequest(by="gradient"))
-        found.append(EyeAnswer(image, ranking, count, seen, sides, maps))
-    return found
+        results.append(EyeAnswer(image, ranking, count, glimpsed, sides, maps))
+    return results
 
 
 def _until_the_end(path: Path, ranking: Ranking | Strings) -> Path:
     """Glimpses of a path until the most probable string ends, or all for classes."""
     if not isinstance(ranking, Strings):
         return path
-    each = path.location.shape[2] // len(ranking.shares)
-    used, given = each * len(ranking.said), path.location.shape[2] - path.log_prob.shape[2]
-    seen, chosen = slice(used), slice(used - given)
+    per_symbol = path.location.shape[2] // len(ranking.shares)
+    used, unchosen = per_symbol * len(ranking.said), path.location.shape[2] - path.log_prob.shape[2]
+    kept, chosen = slice(used), slice(used - unchosen)
     weights = None if path.weights is None else path.weights[:, :, chosen]
     log_prob, entropy, hidden = (part[:, :, chosen] for part in (path.log_prob, path.entropy, path.hidden))
-    return Path(path.location[:, :, seen], path.logits[:, :, seen], log_prob, entropy, hidden, weights)
+    return Path(path.location[:, :, kept], path.logits[:, :, kept], log_prob, entropy, hidden, weights)
 
 
 def _tiles_share(model: Any, path: Path, size: Sequence[int]) -> float | None:
@@ -206,7 +206,7 @@ def _policy_maps(model: Any, path: Path, size: Sequence[int]) -> Maps | None:
         return None
     shares = policy.probabilities(path.hidden[0, 0]).cpu()
     middles = policy.centres.to(path.location)
-    chosen = [int((middles - place).square().sum(-1).argmin()) for place in path.location[0, 0, 1:]]
+    chosen = [int((middles - point).square().sum(-1).argmin()) for point in path.location[0, 0, 1:]]
     captions = [f"before glimpse {number}" for number in range(2, len(shares) + 2)]
     marks: list[tuple[int, int] | None] = [divmod(cell, policy.width) for cell in chosen]
     return Maps("policy", shares, captions, marks, title, even=1 / shares[0].numel())

@@ -41,8 +41,8 @@ def open_data(options: Any, objects: Any = None) -> Dataset:
     digits = open_digits()
     if options.digits is not None:
         if idx(Path(options.digits), SplitNames()) is None:
-            wanted = "expected a folder with MNIST's files (train-images-idx3-ubyte)"
-            raise ArgumentError(f"--digits: {wanted}, got {options.digits}")
+            expected = "expected a folder with MNIST's files (train-images-idx3-ubyte)"
+            raise ArgumentError(f"--digits: {expected}, got {options.digits}")
         opened: Any = open_files(options.digits, None, None, SplitNames())
         digits = opened
     if options.data == "digits":
@@ -60,10 +60,10 @@ def longest_label(data: Dataset) -> int:
 def _refuse_ignored(options: Any) -> None:
     """Reject options without effect on the data."""
     usual, built_in = type(options).__dataclass_fields__, options.data in BUILTIN
-    own = {"digits": built_in, "size": not built_in}
-    own |= dict.fromkeys(("canvas", "data_seed"), options.data in ("translated", "cluttered", "row"))
-    own |= dict.fromkeys(("shortest", "longest"), options.data == "row")
-    own |= dict.fromkeys(("distractors", "distractor_size"), options.data == "cluttered")
-    for name, means in own.items():
+    relevant = {"digits": built_in, "size": not built_in}
+    relevant |= dict.fromkeys(("canvas", "data_seed"), options.data in ("translated", "cluttered", "row"))
+    relevant |= dict.fromkeys(("shortest", "longest"), options.data == "row")
+    relevant |= dict.fromkeys(("distractors", "distractor_size"), options.data == "cluttered")
+    for name, means in relevant.items():
         if not means and (value := getattr(options, name)) != usual[name].default:
             raise ArgumentError(f"--{name.replace('_', '-')}: expected none with --data {options.data}, got {value}")

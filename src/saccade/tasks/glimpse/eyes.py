@@ -27,7 +27,8 @@ def numbers_of(images: Sequence[Tensor], seed: int, rollouts: int, glimpses: int
     """
     contents = (image.cpu().contiguous().numpy().tobytes() for image in images)
     digests = (hashlib.blake2b(content, digest_size=8).hexdigest() for content in contents)
-    return torch.stack([torch.rand(rollouts, glimpses, 2, generator=generator(seed, "eye", one)) for one in digests])
+    generators = (generator(seed, "eye", digest) for digest in digests)
+    return torch.stack([torch.rand(rollouts, glimpses, 2, generator=source) for source in generators])
 
 
 def most_glimpses(model: Any) -> int:
@@ -64,8 +65,8 @@ class Eyes(nn.Module):
 
         Their shape is `(batch, classes)`, or `(batch, longest, classes)` for strings.
         """
-        found = symbol_logits(self.look(images, draw=False).logits, self.longest)[:, 0]
-        return found[:, 0] if self.longest == 1 else found
+        log_shares = symbol_logits(self.look(images, draw=False).logits, self.longest)[:, 0]
+        return log_shares[:, 0] if self.longest == 1 else log_shares
 
     def look(self, images: Tensor, rollouts: int = 1, **options: Any) -> Path:
         """Return the first path with the mean probabilities, see `Ram.look`."""
@@ -75,8 +76,8 @@ class Eyes(nn.Module):
         steps = max(shares.shape[3] for shares in every)
         mean = torch.stack([_lengthened(shares, steps) for shares in every]).mean(0)
         first = next((path for path in paths if path.location.shape[2]), paths[0])
-        own = max(1, first.location.shape[2] // self.longest)
-        return first._replace(logits=mean.log()[:, :, :, steps - own :].flatten(2, 3))
+        first_steps = max(1, first.location.shape[2] // self.longest)
+        return first._replace(logits=mean.log()[:, :, :, steps - first_steps :].flatten(2, 3))
 
 
 def _lengthened(shares: Tensor, steps: int) -> Tensor:

@@ -19,7 +19,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "row": {"canvas": 100},
     "files": {},
 }
-_MOST = 10_000
+_LARGEST = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,8 @@ class Options(SplitOptions):
     """Seed of translated and cluttered images and of rows."""
 
     size: int | None = None
-    """Height and width of images of folders in pixels. Default: those of the first image, at most 64."""
+    """Height and width of images of folders in pixels.
+    Default: those of the first image, at most 64."""
 
     batch_size: int = 32
     """Images per batch, each with --samples rollouts."""
@@ -61,14 +62,14 @@ class Options(SplitOptions):
     """Largest random shift of a training image, in pixels."""
 
     rollouts: int = 10
-    """Rollouts of an evaluation, which reports single ones and their mean."""
+    """Rollouts of an evaluation. It reports single ones and their mean."""
 
     label_smoothing: float = 0.0
-    """Probability that is spread evenly over all labels."""
+    """Probability spread evenly over all labels."""
 
     def __post_init__(self) -> None:
         SplitOptions.__post_init__(self)
-        in_ranges(self, (("batch_size", 1, 1_000_000), ("shift", 0, 1000), ("rollouts", 1, _MOST)))
+        in_ranges(self, (("batch_size", 1, 1_000_000), ("shift", 0, 1000), ("rollouts", 1, _LARGEST)))
         if self.size is not None and not 8 <= self.size <= 1024:
             raise ArgumentError(f"--size: expected a number of pixels from 8 to 1024, got {self.size}")
         below_one(self, "label_smoothing")
@@ -83,11 +84,11 @@ class EvalRequest(NoOptions):
     """
 
     rollouts: int | None = None
-    """Rollouts that are averaged. Default: those of the run."""
+    """Rollouts to average. Default: those of the run."""
 
     def __post_init__(self) -> None:
-        if self.rollouts is not None and not 1 <= self.rollouts <= _MOST:
-            raise ArgumentError(f"--rollouts: expected a number from 1 to {_MOST}, got {self.rollouts}")
+        if self.rollouts is not None and not 1 <= self.rollouts <= _LARGEST:
+            raise ArgumentError(f"--rollouts: expected a number from 1 to {_LARGEST}, got {self.rollouts}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +100,7 @@ class Request(EvalRequest, labels.Request):
     """
 
     rollouts: int | None = None
-    """Rollouts per image, whose probabilities are averaged. Default: 1."""
+    """Rollouts per image. Their probabilities are averaged. Default: 1."""
 
     likeliest: bool = False
     """Take the most probable path instead of sampled ones."""

@@ -18,7 +18,7 @@ from saccade.train.task import Baseline, Metric
 __all__ = ["END", "RATE", "Spelling", "Strings"]
 
 END, RATE = "end", "symbol_error_rate"
-_MOST = 1000  # limit of strings in an answer
+_LARGEST = 1000  # limit of strings in an answer
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class Strings:
     def to_json(self, count: int) -> dict[str, Any]:
         """Return the most probable strings, and all probabilities at each position."""
         best = [{"label": label, "probability": round(share, 6)} for label, share in self.best(count)]
-        places = [[round(share, 6) for share in place] for place in self.shares.tolist()]
-        return {"answers": best, "symbols": [dict(zip(self.labels, place, strict=True)) for place in places]}
+        positions = [[round(share, 6) for share in position] for position in self.shares.tolist()]
+        return {"answers": best, "symbols": [dict(zip(self.labels, position, strict=True)) for position in positions]}
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Spelling:
         if not self.strings:
             return len(self.symbols)
         every: int = sum(len(self.symbols) ** count for count in range(1, self.longest + 1))
-        return min(_MOST, every)
+        return min(_LARGEST, every)
 
     def numbers(self, labels: Sequence[str], split: str) -> list[int | tuple[int, ...]]:
         """Return the number of each label, or the numbers of its symbols and its end."""
@@ -117,8 +117,8 @@ class Spelling:
             if not 1 <= len(label) <= self.longest:
                 expected = f"from 1 to {self.longest} symbols, as the run's have"
                 raise ArgumentError(f"--data: expected labels of {expected}, got {label!r:.60} in the {split} split")
-            own = (*label_numbers(self.symbols, list(label), split), len(self.symbols))[: self.longest]
-            numbers.append(own + (NOTHING,) * (self.longest - len(own)))
+            spelled = (*label_numbers(self.symbols, list(label), split), len(self.symbols))[: self.longest]
+            numbers.append(spelled + (NOTHING,) * (self.longest - len(spelled)))
         return numbers
 
     def found(self, shares: Tensor) -> list[str]:
@@ -132,36 +132,36 @@ class Spelling:
         return Strings(self.symbols, shares) if self.strings else Ranking(self.symbols, shares[0])
 
     def measured(
-        self, found: Sequence[str], wanted: Sequence[str], groups: Sequence[str]
+        self, outputs: Sequence[str], targets: Sequence[str], groups: Sequence[str]
     ) -> tuple[dict[str, Metric], dict[str, dict[str, float]]]:
         """Return metrics of labels, and by group. Strings also have groups by length."""
         if not self.strings:
-            answers, true = (label_numbers(self.symbols, labels, "measured") for labels in (found, wanted))
+            answers, true = (label_numbers(self.symbols, labels, "measured") for labels in (outputs, targets))
             return measured(answers, true, self.symbols, groups)
         right: dict[str, list[bool]] = {}
-        for label, string, group in zip(found, wanted, groups, strict=True):
+        for label, string, group in zip(outputs, targets, groups, strict=True):
             for name in filter(None, (f"{len(string)} symbol{'s' * (len(string) > 1)}", group)):
                 right.setdefault(name, []).append(label == string)
-        metrics = _string_metrics(found, wanted)
-        return metrics, {HEADLINE: {name: sum(each) / len(each) for name, each in right.items()}}
+        metrics = _string_metrics(outputs, targets)
+        return metrics, {HEADLINE: {name: sum(hits) / len(hits) for name, hits in right.items()}}
 
-    def baseline(self, train: Sequence[str], wanted: Sequence[str], split: str) -> Baseline:
+    def baseline(self, train: Sequence[str], targets: Sequence[str], split: str) -> Baseline:
         """Measure the most frequent label of training examples."""
         if not self.strings:
-            learned, true = label_numbers(self.symbols, train, "train"), label_numbers(self.symbols, wanted, split)
+            learned, true = label_numbers(self.symbols, train, "train"), label_numbers(self.symbols, targets, split)
             return majority(learned, true, self.symbols)
         began, counts = time.perf_counter(), Counter(train)
         label = min(counts, key=lambda label: (-counts[label], label))
-        metrics = _string_metrics([label] * len(wanted), wanted)
+        metrics = _string_metrics([label] * len(targets), targets)
         return Baseline(metrics, f"always {label:.40}", round(time.perf_counter() - began, 3))
 
 
-def _string_metrics(found: Sequence[str], wanted: Sequence[str]) -> dict[str, Metric]:
+def _string_metrics(outputs: Sequence[str], targets: Sequence[str]) -> dict[str, Metric]:
     """Accuracy of strings, and their symbol error rate."""
     import jiwer
 
-    right = sum(label == true for label, true in zip(found, wanted, strict=True)) / max(1, len(wanted))
-    return {HEADLINE: right, RATE: float(jiwer.cer(list(wanted), list(found))) if wanted else 0.0}
+    right = sum(label == true for label, true in zip(outputs, targets, strict=True)) / max(1, len(targets))
+    return {HEADLINE: right, RATE: float(jiwer.cer(list(targets), list(outputs))) if targets else 0.0}
 
 
 def _spelled(symbols: Sequence[str], numbers: Tensor) -> list[str]:

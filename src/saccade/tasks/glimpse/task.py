@@ -86,7 +86,7 @@ class GlimpsedImages(LabelledImages):
         return codec, ()
 
     def opening(self) -> dict[str, Any]:
-        """Return options to open other data: none, since models glimpse at images of any size."""
+        """Return no options to open other data, since images may have any size."""
         return {}
 
     def adapted(self, data: Dataset) -> Any:
@@ -135,7 +135,7 @@ class GlimpsedImages(LabelledImages):
 class Predicted(NamedTuple):
     """Labels of an image from one sampled path, several, and the likeliest path."""
 
-    one: str
+    single: str
     several: str
     likeliest: str
     entropy: Tensor
@@ -166,8 +166,8 @@ class Glimpses(Predictor):
         images = images.to(device)
         path = model.look(images, rollouts, numbers=numbers)
         every, sure = self._shares(path), self._shares(model.look(images, draw=False))
-        found = spelling.found(every[:, 0]), spelling.found(every.mean(1)), spelling.found(sure[:, 0])
-        return [Predicted(*labels) for labels in zip(*found, path.entropy.flatten(1).cpu(), strict=True)]
+        labels = spelling.found(every[:, 0]), spelling.found(every.mean(1)), spelling.found(sure[:, 0])
+        return [Predicted(*values) for values in zip(*labels, path.entropy.flatten(1).cpu(), strict=True)]
 
     def measure(
         self, model: Any, predictions: Sequence[Predicted], examples: Sequence[Labelled], request: Any
@@ -178,20 +178,20 @@ class Glimpses(Predictor):
         nats. The confusion matrix is of one path.
         """
         targets, groups = [example.label for example in examples], [example.group for example in examples]
-        one, several, likeliest, entropy = zip(*predictions, strict=True) if predictions else ((), (), (), ())
-        metrics, parts = self.codec.spelling.measured(one, targets, groups)
-        for name, found in (
-            ("error", one),
+        single, several, likeliest, entropy = zip(*predictions, strict=True) if predictions else ((), (), (), ())
+        metrics, parts = self.codec.spelling.measured(single, targets, groups)
+        for name, labels in (
+            ("error", single),
             (f"error_of_{self._rollouts(request)}", several),
             ("error_likeliest", likeliest),
         ):
-            wrong = sum(label != target for label, target in zip(found, targets, strict=True))
+            wrong = sum(label != target for label, target in zip(labels, targets, strict=True))
             metrics[name] = wrong / max(1, len(targets))
         if any(nats.numel() for nats in entropy):
             metrics["entropy"] = float(torch.cat(entropy).double().mean())
         if isinstance(policy := getattr(model, "policy", None), Gaussian):
             metrics["deviation"] = float(policy.deviation(1.0))
-        counts = {} if self.codec.spelling.strings else confusion(targets, one, self.codec.labels)
+        counts = {} if self.codec.spelling.strings else confusion(targets, single, self.codec.labels)
         return Evaluation(metrics, parts, len(targets), len(targets), confusion=counts)
 
     def baselines(self, data: Any, split: str) -> dict[str, Baseline]:
@@ -210,9 +210,9 @@ class Glimpses(Predictor):
     ) -> list[EyeAnswer]:
         """Classify images."""
         drawn = isinstance(request, LookRequest)
-        asked = Request(likeliest=request.likeliest) if drawn else completed(Request, request)
-        rollouts = None if asked.likeliest else asked.rollouts or 1
-        return answers(model, inputs, self.codec.spelling, asked.nbest, rollouts, self.codec.options.seed, form)
+        chosen = Request(likeliest=request.likeliest) if drawn else completed(Request, request)
+        rollouts = None if chosen.likeliest else chosen.rollouts or 1
+        return answers(model, inputs, self.codec.spelling, chosen.nbest, rollouts, self.codec.options.seed, form)
 
     def _rollouts(self, request: Any) -> int:
         return completed(EvalRequest, request).rollouts or int(self.codec.options.rollouts)

@@ -44,20 +44,20 @@ def flip(images: Tensor, generator: torch.Generator) -> Tensor:
     return torch.where(mirrored.to(images.device)[:, None, None, None], images.flip(3), images)
 
 
-def check_shift(most: int, shape: Sequence[int]) -> None:
+def check_shift(limit: int, shape: Sequence[int]) -> None:
     """Reject a shift of images `(channels, height, width)` by their size or more."""
-    if not most < min(shape[1:]):
-        raise ArgumentError(f"--shift: expected less than the images' {min(shape[1:])}, got {most}")
+    if not limit < min(shape[1:]):
+        raise ArgumentError(f"--shift: expected less than the images' {min(shape[1:])}, got {limit}")
 
 
-def shift(images: Tensor, most: int, generator: torch.Generator) -> Tensor:
+def shift(images: Tensor, limit: int, generator: torch.Generator) -> Tensor:
     r"""Shift images `(batch, channels, height, width)` at random.
 
-    Each image is shifted by up to `most` pixels in both directions.
+    Each image is shifted by up to `limit` pixels in both directions.
 
-    .. math:: y_{c,i,j} = x_{c,\, i + a,\, j + b}, \qquad a, b \sim \{-most, \ldots, most\}
+    .. math:: y_{c,i,j} = x_{c,\, i + a,\, j + b}, \qquad a, b \sim \{-limit, \ldots, limit\}
 
-    This is a random crop of the image after a reflection pad of `most` pixels.
+    This is a random crop of the image after a reflection pad of `limit` pixels.
 
     Source:
         He et al. 2016, section 4.2: shifts of 4 pixels for images of 32 × 32, but with a black pad.
@@ -68,11 +68,11 @@ def shift(images: Tensor, most: int, generator: torch.Generator) -> Tensor:
                 [1, 2, 3, 4, 3]])
     """
     batch, channels, height, width = images.shape
-    moves = torch.randint(-most, most + 1, (2, batch), generator=generator)
+    moves = torch.randint(-limit, limit + 1, (2, batch), generator=generator)
     down, across = (
         (torch.arange(side) + move[:, None]).abs() for side, move in zip((height, width), moves, strict=True)
     )
     rows = torch.where(down < height, down, 2 * (height - 1) - down).to(images.device)
     columns = torch.where(across < width, across, 2 * (width - 1) - across).to(images.device)
-    places = rows[:, :, None] * width + columns[:, None, :]
-    return images.flatten(2).gather(2, places.flatten(1)[:, None].expand(-1, channels, -1)).view_as(images)
+    indices = rows[:, :, None] * width + columns[:, None, :]
+    return images.flatten(2).gather(2, indices.flatten(1)[:, None].expand(-1, channels, -1)).view_as(images)

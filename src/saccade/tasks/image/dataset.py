@@ -30,7 +30,7 @@ __all__ = [
 
 HELD_OUT = (10, 5000)
 """Held-out images of files for a missing split: one in 10, and at most 5,000."""
-_SEEN = 1_000  # most training images for the mean and deviation of channels
+_SAMPLED = 1_000  # most training images for the mean and deviation of channels
 
 
 class Example(NamedTuple):
@@ -80,12 +80,12 @@ class ImageRows(Examples[Example]):
         self.unscaled, self.labels = unscaled, tuple(sorted({row["label"] for row in rows.splits["train"]}))
         if len(self.labels) < 2 and wholes() is None:
             raise ArgumentError(f"labels: expected two or more, got {', '.join(self.labels) or 'none'}")
-        known = set(self.labels)
+        labels = set(self.labels)
         for split in SPLITS:
             if not rows.splits[split]:
                 raise ArgumentError(f"{split}: expected images, got none")
             for index, row in enumerate(rows.splits[split]):
-                if row["label"] not in known:
+                if row["label"] not in labels:
                     wrong = (
                         f"the label {row['label']!r:.60} is in no image to train on; leave it out or add such images"
                     )
@@ -161,7 +161,7 @@ def statistics(image: Callable[[int], Tensor], size: int | None) -> tuple[tuple[
         >>> statistics(lambda index: torch.full((1, 8, 8), 51, dtype=torch.uint8), 2)
         ((0.2,), (1.0,))
     """
-    indices = spread(_SEEN if size is None else size, _SEEN)
+    indices = spread(_SAMPLED if size is None else size, _SAMPLED)
     total = square = torch.zeros((), dtype=torch.float64)
     for index in indices:
         values = image(index).double() / 255

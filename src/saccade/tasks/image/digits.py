@@ -41,7 +41,7 @@ __all__ = ["SIDE", "Clutter", "DigitRow", "open_digits"]
 
 SIDE, _MARGIN = 28, 2  # pixels of an image's side, and of the black margin around a digit, which is 4 in MNIST
 _GREYS = 16  # the brightest
-_MOST, _MOST_PIECES, _MOST_DIGITS = 4096, 1000, 100  # pixels of a canvas's side, pieces, and digits of a row
+_MOST_PIXELS, _MOST_PIECES, _MOST_DIGITS = 4096, 1000, 100  # pixels of a canvas's side, pieces, and digits of a row
 
 
 @cache
@@ -58,14 +58,14 @@ def open_digits() -> ImageRows:
     except ImportError as error:
         way_out = pip_install("train")
         raise SaccadeError(f"the digits come with scikit-learn, which is not installed: {way_out}") from error
-    known = load_digits()
-    small = torch.from_numpy(known.images).float()[:, None] / _GREYS
+    digits = load_digits()
+    small = torch.from_numpy(digits.images).float()[:, None] / _GREYS
     side = SIDE - 2 * _MARGIN
     scaled = F.interpolate(small, (side, side), mode="bilinear", antialias=False)
     images = (F.pad(scaled, (_MARGIN,) * 4) * 255).round().to(torch.uint8).numpy()
     rows = [
         {"image": image, "label": str(label), "key": bytes_hash(original.tobytes())}
-        for image, label, original in zip(images, known.target, known.images, strict=True)
+        for image, label, original in zip(images, digits.target, digits.images, strict=True)
     ]
 
     def key(row: Row) -> Any:
@@ -117,14 +117,14 @@ class _Canvas(Generated[Example]):
         """Paint patches at upper left corners on a canvas. The brighter pixel counts."""
         canvas = np.zeros(self.shape, np.uint8)
         for patch, top, left in placed:
-            place = canvas[:, top : top + patch.shape[1], left : left + patch.shape[2]]
-            np.maximum(place, patch, out=place)
+            area = canvas[:, top : top + patch.shape[1], left : left + patch.shape[2]]
+            np.maximum(area, patch, out=area)
         return torch.from_numpy(canvas)
 
     def check_room(self, least: int, what: str) -> None:
         """Reject a canvas below a least side, or above the largest."""
-        if not least <= self.canvas <= _MOST:
-            raise ArgumentError(f"--canvas: expected from {least}, {what}, to {_MOST} pixels, got {self.canvas}")
+        if not least <= self.canvas <= _MOST_PIXELS:
+            raise ArgumentError(f"--canvas: expected from {least}, {what}, to {_MOST_PIXELS} pixels, got {self.canvas}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,5 +221,5 @@ class DigitRow(_Canvas):
             digits[0] = rows[index]
         columns = sorted(below(self.canvas - count * width + 1) for _ in range(count))
         pairs = enumerate(zip(digits, columns, strict=True))
-        placed = [(digit["image"], top, left + place * width) for place, (digit, left) in pairs]
+        placed = [(digit["image"], top, left + position * width) for position, (digit, left) in pairs]
         return Example(self.laid(placed), "".join(digit["label"] for digit in digits), "")

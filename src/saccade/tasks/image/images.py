@@ -91,8 +91,8 @@ def read_image(
                     pixels = operations.fit(pixels, size[::-1], pillow.Resampling.BICUBIC)
         except (pillow.DecompressionBombError, MemoryError) as error:
             got = str(error) if "×" in str(error) else "more"
-            wanted = "expected an image of at most 64 million pixels"
-            raise ArgumentError(f"{name}: {wanted}, got {got}; scale it down") from error
+            expected = "expected an image of at most 64 million pixels"
+            raise ArgumentError(f"{name}: {expected}, got {got}; scale it down") from error
         except pillow.UnidentifiedImageError as error:
             kinds = ", ".join(_FORMATS[:-1])
             raise ArgumentError(f"{name}: expected an image ({kinds} or {_FORMATS[-1]}), got another file") from error
@@ -123,7 +123,9 @@ def image_of(line: str, channels: int, size: tuple[int, int] | None = None) -> P
 
 
 def batch_of(images: Sequence[Pixels]) -> Tensor:
-    """Return images of one size as a batch in [0, 1], `(batch, channels, height, width)`.
+    """Return images of one size as a batch, `(batch, channels, height, width)`.
+
+    Numbers are in [0, 1].
 
     >>> batch_of([Pixels("a.png", torch.full((1, 2, 2), 255, dtype=torch.uint8))]).max()
     tensor(1.)

@@ -38,13 +38,13 @@ class Gradients(NamedTuple):
     """Norms of gradients by word embeddings, `(batch, length)`, None without words."""
 
 
-def gradients(visual: Visual, score: Score, *asked: Padded, reading: Sequence[nn.Module] = ()) -> Gradients:
+def gradients(visual: Visual, score: Score, *questions: Padded, reading: Sequence[nn.Module] = ()) -> Gradients:
     """Return the gradients of a number of each row. Rows do not depend on each other.
 
     Args:
         visual: images or features, one for each row: see `images_of`.
         score: computes the numbers by a model in evaluation mode.
-        asked: questions, if the model takes them.
+        questions: questions, if the model takes them.
         reading: embeddings of the words.
 
     Example:
@@ -60,10 +60,10 @@ def gradients(visual: Visual, score: Score, *asked: Padded, reading: Sequence[nn
     with differentiable():
         values = visual.values.clone().requires_grad_()
         boxes, lengths = (None if part is None else part.clone() for part in visual[1:3])
-        given = visual._replace(values=values, boxes=boxes, lengths=lengths)
-        own = [Padded(one.values.clone(), one.lengths.clone()) for one in asked]
+        inputs = visual._replace(values=values, boxes=boxes, lengths=lengths)
+        copies = [Padded(question.values.clone(), question.lengths.clone()) for question in questions]
         with hooked(reading, lambda module, args, output: vectors.append(output)):
-            total = score(given, *own).sum()
+            total = score(inputs, *copies).sum()
         grads = torch.autograd.grad(total, [values, *vectors], allow_unused=True)
     sizes = [grad.norm(dim=-1) for grad in grads[1:] if grad is not None]
     return Gradients(grads[0], torch.stack(sizes).sum(0) if sizes else None)
@@ -77,32 +77,32 @@ def images_of(visual: Visual, rows: Sequence[int]) -> Visual:
         >>> images_of(two, [1, 2]).values.flatten()
         tensor([1., 2.])
     """
-    places = torch.tensor(rows, device=visual.values.device)
-    places = places if visual.about is None else visual.about[places]
-    values, boxes, lengths = (None if part is None else part[places] for part in visual[:3])
+    indices = torch.tensor(rows, device=visual.values.device)
+    indices = indices if visual.about is None else visual.about[indices]
+    values, boxes, lengths = (None if part is None else part[indices] for part in visual[:3])
     assert values is not None
     return Visual(values, boxes, lengths)
 
 
-def moved(model: Any, visual: Visual, score: Score, *asked: Padded) -> tuple[Tensor | None, tuple[int, int] | None]:
+def moved(model: Any, visual: Visual, score: Score, *questions: Padded) -> tuple[Tensor | None, tuple[int, int] | None]:
     """Return the share of each cell in the gradients, and the shape of the cells.
 
     Shares are `(batch, cells)`, and the shape is rows and columns. Both are None for regions, or without images. For
     the arguments see `gradients`.
     """
     shape = cells_of(model, visual)
-    found = None if shape is None else gradients(visual, score, *asked).seen
-    return None if found is None else shares(found, shape), shape
+    by_image = None if shape is None else gradients(visual, score, *questions).seen
+    return None if by_image is None else shares(by_image, shape), shape
 
 
-def influence(model: Any, shown: Shown, ids: Sequence[int], shape: tuple[int, int] | None) -> Tensor:
+def influence(model: Any, image: Shown, ids: Sequence[int], shape: tuple[int, int] | None) -> Tensor:
     r"""Return the share of each cell in the gradients of each word.
 
     They are gradients of \(\log p(y_t \mid y_{<t}, x)\): see `saccade.tasks.image.shown.shares`.
 
     Args:
         model: a writer about images, in evaluation mode.
-        shown: the image.
+        image: the image.
         ids: of the sentence, without an end.
         shape: rows and columns of cells, or None of regions.
 
@@ -111,17 +111,18 @@ def influence(model: Any, shown: Shown, ids: Sequence[int], shape: tuple[int, in
     """
     every, device = range(len(ids) + 1), next(model.parameters()).device
 
-    def of_words(places: Sequence[int]) -> Tensor:
+    def of_words(positions: Sequence[int]) -> Tensor:
         def log_probs(copies: Visual) -> Tensor:
-            before, wanted = torch.tensor([BEGIN, *ids], device=device), torch.tensor([*ids, END], device=device)
-            words = torch.tensor(places, device=device)
-            logits = model(copies, before.expand(len(places), -1))[torch.arange(len(places), device=device), words]
-            found: Tensor = logits.double().log_softmax(-1).gather(1, wanted[words, None])
-            return found[:, 0]
+            before, after = torch.tensor([BEGIN, *ids], device=device), torch.tensor([*ids, END], device=device)
+            words = torch.tensor(positions, device=device)
+            rows = torch.arange(len(positions), device=device)
+            logits = model(copies, before.expand(len(positions), -1))[rows, words]
+            chosen: Tensor = logits.double().log_softmax(-1).gather(1, after[words, None])
+            return chosen[:, 0]
 
-        seen = gradients(visual_of([shown.seen] * len(places)).to(device), log_probs).seen
-        assert seen is not None  # writers about images take them as input
-        return shares(seen, shape).cpu()
+        by_image = gradients(visual_of([image.seen] * len(positions)).to(device), log_probs).seen
+        assert by_image is not None  # writers about images take them as input
+        return shares(by_image, shape).cpu()
 
     return torch.cat([of_words(every[first : first + _COPIES]) for first in every[::_COPIES]])
 
@@ -133,13 +134,13 @@ def cells_of(model: Any, visual: Visual) -> tuple[int, int] | None:
     """
     sees = (getattr(member, "image_encoder", getattr(member, "encoder", None)) for member in _members(model))
     encoder: Any = next(filter(None, sees), None)
-    found: tuple[int, int] | None = None if encoder is None else encoder(visual).shape
-    return found
+    shape: tuple[int, int] | None = None if encoder is None else encoder(visual).shape
+    return shape
 
 
 def word_vectors(model: Any) -> list[nn.Module]:
     """Return the embeddings of words that a model or its members read."""
-    return [part for each in _members(model) for part in each.modules() if isinstance(part, nn.Embedding)]
+    return [part for member in _members(model) for part in member.modules() if isinstance(part, nn.Embedding)]
 
 
 def _members(model: Any) -> list[Any]:

@@ -81,7 +81,7 @@ class LabelledImages:
 
     @classmethod
     def restore(cls, folder: Path, options: Any) -> Self:
-        """Read the files of `save`, or raise an `ArgumentError` if one is missing or damaged."""
+        """Read the files of `save`, or raise an error if one is missing or damaged."""
         with reading(folder / _FILE, "the labels") as content:
             channels, height, width = (whole_number(content, name) for name in _SIZES)
             mean, std = (tuple(map(float, content[name])) for name in ("mean", "std"))

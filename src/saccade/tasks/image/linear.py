@@ -144,12 +144,12 @@ def neighbours(images: Tensor, labels: Sequence[Any]) -> Neighbours:
     numbers = torch.tensor([names.index(label) for label in labels])
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(0))  # labels may alternate
     first, second = order[: len(order) // 2], order[len(order) // 2 :]
-    known, asked = images[first], images[second]
+    references, queries = images[first], images[second]
     right, mirrored, coloured = (
-        numbers[first][torch.cdist(features(own), features(known)).argmin(1)] == numbers[second]
-        for features, own in ((small, asked), (small, asked.flip(3)), (colours, asked))
+        numbers[first][torch.cdist(features(inputs), features(references)).argmin(1)] == numbers[second]
+        for features, inputs in ((small, queries), (small, queries.flip(3)), (colours, queries))
     )
-    as_is, turned, by_colours = (float(each.float().mean()) for each in (right, mirrored, coloured))
+    as_is, turned, by_colours = (float(hits.float().mean()) for hits in (right, mirrored, coloured))
     return Neighbours(as_is, turned, by_colours, _clearly(right, mirrored), _clearly(coloured, right))
 
 

@@ -26,11 +26,12 @@ class LookRequest:
     """
 
     by: Literal["attention", "gradient", "grad-cam"] | None = None
-    """Attention weights of some positions (attention), gradients of the class by each pixel (gradient), or Grad-CAM of
-    the last features (grad-cam). Default: attention, or gradient for a model without it."""
+    """Method: attention weights of some positions (attention),
+    gradients of the class by each pixel (gradient), or Grad-CAM of the last features (grad-cam).
+    Default: attention, or gradient for a model without it."""
 
     label: str | None = None
-    """Class whose gradients are drawn. Default: the most probable one."""
+    """Class of the gradients. Default: the most probable one."""
 
     def check(self, model: Any, labels: tuple[str, ...]) -> None:
         """Reject an unknown class, and attention of a model without it."""
@@ -70,13 +71,13 @@ def maps_of(model: Any, image: Tensor, ranking: Ranking, look: LookRequest) -> M
     if by == "attention":
         return _attention(model, image)
     label = ranking.best if look.label is None else ranking.labels.index(look.label)
-    asked = torch.tensor([label])
+    target = torch.tensor([label])
     if by == "gradient":
-        values, told = saliency(model, image, asked), "how much each pixel moves it"
+        values, meaning = saliency(model, image, target), "how much each pixel moves it"
     else:
-        values, told = grad_cam(model, image, asked, model.last_layer), "where its last features speak for it"
+        values, meaning = grad_cam(model, image, target, model.last_layer), "where its last features speak for it"
     scaled = divide(values, values.amax()).cpu()
-    return Maps(by, scaled, [ranking.labels[label]], [None], f"{told} ({by}), the most as 1")
+    return Maps(by, scaled, [ranking.labels[label]], [None], f"{meaning} ({by}), the most as 1")
 
 
 def draw_maps(image: Pixels, title: str, maps: Maps, folder: Path, *, json: bool) -> list[Path]:
@@ -104,8 +105,8 @@ def _attention(model: Any, image: Tensor) -> Maps:
     rows, columns = shape
     mean = weights.mean(1)[0].cpu().unflatten(1, shape)
     down, across = (sorted({count // 6, count - 1 - count // 6}) for count in shape)  # in the outer thirds
-    places = [(row, column) for row in down for column in across]
-    chosen = torch.stack([mean[row * columns + column] for row, column in places])
-    captions = [f"row {row + 1}, column {column + 1}" for row, column in places]
-    told = "what four positions attend to, in times of an even share"
-    return Maps("attention", chosen * rows * columns, captions, [*places], told, even=1.0)
+    positions = [(row, column) for row in down for column in across]
+    chosen = torch.stack([mean[row * columns + column] for row, column in positions])
+    captions = [f"row {row + 1}, column {column + 1}" for row, column in positions]
+    meaning = "what four positions attend to, in times of an even share"
+    return Maps("attention", chosen * rows * columns, captions, [*positions], meaning, even=1.0)

@@ -24,10 +24,11 @@ class VisualOptions(SplitOptions):
     """
 
     size: int | None = None
-    """Pixels to which images of files are scaled."""
+    """Height and width of images of files after scaling, in pixels."""
 
     features: str | None = field(default=None, metadata=PATH)
-    """Folder of features of the images, from `python -m saccade.tasks.image.features`. No image is read."""
+    """Folder of features of the images, read in place of these.
+    `python -m saccade.tasks.image.features` computes it."""
 
     least: int = 1
     """Fewest shapes of a built-in scene."""
@@ -39,7 +40,8 @@ class VisualOptions(SplitOptions):
     """Seed of the built-in scenes."""
 
     vocabulary_size: int = 10_000
-    """Most words of the vocabulary, 4 special ones included: the most frequent of the training split."""
+    """Most words of the vocabulary, 4 special ones included.
+    They are the most frequent of the training split."""
 
     min_count: int = 1
     """Fewest occurrences of a word of the vocabulary in the training split."""
@@ -88,8 +90,9 @@ class LookRequest:
     """
 
     by: Literal["attention", "gradient"] | None = None
-    """Attention weights (attention), or gradients of the words by each part of the image (gradient). Default:
-    attention, or gradient for a model without it."""
+    """Method: attention weights (attention),
+    or gradients of the words by each part of the image (gradient).
+    Default: attention, or gradient for a model without it."""
 
     def __post_init__(self) -> None:
         if self.by not in (None, "attention", "gradient"):

@@ -138,19 +138,19 @@ class Gallery:
         archive = None if self.known else self._images.packed()
         way_out = f"; {archive} is not looked into: unpack it, or make a .tar of it" if archive else ""
         if not published:
-            wanted = "features of it in the store" if self.known else "an image"
-            raise ValueError(f"expected {wanted}, found none: {name}{way_out}")
+            missing = "features of it in the store" if self.known else "an image"
+            raise ValueError(f"expected {missing}, found none: {name}{way_out}")
         if not self.known and not self._images.all():
             raise ValueError(f"expected images in or below {self.folder}, found none{way_out}")
         return None
 
     def _add(self, name: str, source: Source | Path | None, key: Any) -> Picture:
         source = Place(source, "", source.stat().st_size) if isinstance(source, Path) else source
-        number, place = len(self.pictures), name if source is None else _identity(source, name)
+        number, identity = len(self.pictures), name if source is None else _identity(source, name)
         picture = Picture(name or f"image {number + 1}", source, key, number)
-        if self._sources.setdefault(place, picture) is picture:
+        if self._sources.setdefault(identity, picture) is picture:
             self.pictures.append(picture)
-        return self._sources[place]
+        return self._sources[identity]
 
 
 class Illustrated(Generic[T]):
@@ -221,7 +221,7 @@ class Illustrated(Generic[T]):
         for split in SPLITS:
             for index, (number, _) in enumerate(self.splits[split]):
                 groups[split].setdefault(number, []).append(index)
-        return {split: list(own.values()) for split, own in groups.items()}
+        return {split: list(images.values()) for split, images in groups.items()}
 
     def _row(self, split: str, index: int) -> tuple[int, T]:
         check_index(split, index, self.size(split))

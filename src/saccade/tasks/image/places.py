@@ -60,8 +60,8 @@ class Place(NamedTuple):
             ArgumentError: if the image is missing, damaged or changed.
         """
         if self.size > _LARGEST:
-            wanted = f"expected an image of at most {_LARGEST >> 20} MiB, got more; scale it down"
-            raise ArgumentError(f"{self.told}: {wanted}")
+            expected = f"expected an image of at most {_LARGEST >> 20} MiB, got more; scale it down"
+            raise ArgumentError(f"{self.told}: {expected}")
         try:
             if not self.member:
                 return self.path.read_bytes()
@@ -136,10 +136,10 @@ class Images:
             ArgumentError: if the name fits several, or an archive is damaged.
             OSError: if a file cannot be read.
         """
-        found = self._index.find(name)
-        best = [place for place in found if not place.member] or found
+        matches = self._index.find(name)
+        best = [image for image in matches if not image.member] or matches
         if len(best) > 1:
-            got = inventory(place.told for place in best)
+            got = inventory(image.told for image in best)
             raise ArgumentError(f"{self.folder}: expected one image called {name}, got {got}; move the others away")
         return best[0] if best else None
 
@@ -208,14 +208,15 @@ def _inside(path: Path, folder: Path) -> Iterator[tuple[str, Place]]:
     elif name.endswith((".tar", ".zip")):
         with path.open("rb") as file:
             state = state_of(file)
-        for place in _in_tar(path, state) if name.endswith(".tar") else _in_zip(path, state):
-            yield place.member.removeprefix("./"), place
+        for image in _in_tar(path, state) if name.endswith(".tar") else _in_zip(path, state):
+            yield image.member.removeprefix("./"), image
 
 
 def _in_tar(path: Path, state: State) -> Iterator[Place]:
     try:
         with tarfile.open(path, "r:") as members:
-            files = {one.name: one for one in members if one.isreg() and not one.issparse() and _is_image(one.name)}
+            regular = (entry for entry in members if entry.isreg() and not entry.issparse())
+            files = {entry.name: entry for entry in regular if _is_image(entry.name)}
     except DAMAGE as error:
         raise damaged(path, error) from error
     for name, member in files.items():

@@ -90,7 +90,7 @@ class Pointing(NamedTuple):
         return cls(group, [read.hit for read in reads], [read.share for read in reads])
 
 
-def metrics_of(seen: Sequence[Pointing]) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
+def metrics_of(reads: Sequence[Pointing]) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
     """Return the pointing metrics of reads, as a whole and by group.
 
     `pointing` is the share of hits of the last read, and `pointing_mean` of all reads. `weight_inside` is the share of
@@ -100,9 +100,9 @@ def metrics_of(seen: Sequence[Pointing]) -> tuple[dict[str, float], dict[str, di
         >>> metrics_of([Pointing("is", [False, True], [0.1, 0.5])])
         ({'pointing': 1.0, 'pointing_mean': 0.5, 'weight_inside': 0.5}, {'pointing': {'is': 1.0}})
     """
-    if not seen:
+    if not reads:
         return {}, {}
-    last = [float(text.hits[-1]) for text in seen]
-    mean, inside = fmean(fmean(text.hits) for text in seen), fmean(text.shares[-1] for text in seen)
+    last = [float(text.hits[-1]) for text in reads]
+    mean, inside = fmean(fmean(text.hits) for text in reads), fmean(text.shares[-1] for text in reads)
     metrics = {"pointing": fmean(last), "pointing_mean": mean, "weight_inside": inside}
-    return metrics, {"pointing": means([text.group for text in seen], last)}
+    return metrics, {"pointing": means([text.group for text in reads], last)}

@@ -86,8 +86,8 @@ def _drawn(label: str, numbers: Iterator[float], draws: torch.Generator) -> Tens
     pixels = canvas.numpy()
     for _ in range(int(next(numbers) * (_DISTRACTORS + 1))):
         grey = 70 + int(next(numbers) * 60)
-        place = int(next(numbers) * (SIDE - _EDGE + 1)), int(next(numbers) * (SIDE - _EDGE + 1))
-        _put(pixels, int(next(numbers) * len(GLYPHS)), (grey, grey, grey), place)
+        corner = int(next(numbers) * (SIDE - _EDGE + 1)), int(next(numbers) * (SIDE - _EDGE + 1))
+        _put(pixels, int(next(numbers) * len(GLYPHS)), (grey, grey, grey), corner)
     form, colour = int(next(numbers) * len(GLYPHS)), int(next(numbers) * len(COLOURS))
     other_form = form if label in ("same", "same shape") else _another(form, len(GLYPHS), next(numbers))
     other_colour = colour if label in ("same", "same colour") else _another(colour, len(COLOURS), next(numbers))
@@ -95,10 +95,10 @@ def _drawn(label: str, numbers: Iterator[float], draws: torch.Generator) -> Tens
     left = next(numbers) < 0.5  # where the upper shape is
     for lower, (which, hue) in enumerate(((form, colour), (other_form, other_colour))):
         down, aside = int(next(numbers) * (_ROOM + 1)), int(next(numbers) * (_ROOM + 1))
-        place = (far - down if lower else down), (aside if left != bool(lower) else far - aside)
+        corner = (far - down if lower else down), (aside if left != bool(lower) else far - aside)
         light = 1 - next(numbers) / 3
         red, green, blue = list(COLOURS.values())[hue]
-        _put(pixels, which, (int(light * red), int(light * green), int(light * blue)), place)
+        _put(pixels, which, (int(light * red), int(light * green), int(light * blue)), corner)
     return canvas
 
 
@@ -106,8 +106,8 @@ def _another(number: int, count: int, draw: float) -> int:
     return (number + 1 + int(draw * (count - 1))) % count
 
 
-def _put(pixels: NDArray[np.uint8], form: int, colour: tuple[int, int, int], place: tuple[int, int]) -> None:
-    top, left = place
+def _put(pixels: NDArray[np.uint8], form: int, colour: tuple[int, int, int], corner: tuple[int, int]) -> None:
+    top, left = corner
     patch = pixels[:, top : top + _EDGE, left : left + _EDGE]
     for channel, value in zip(patch, colour, strict=True):
         channel[_masks()[form]] = value

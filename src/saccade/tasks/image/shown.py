@@ -44,9 +44,9 @@ class Shown(NamedTuple):
 
 def shown(store: FeatureStore | None, example: Any) -> Shown:
     """Return the image of an example, or its features if there is a store."""
-    seen = example.image if store is None else store.get(example.name)
-    assert seen is not None, "without features there are images"
-    return Shown(example.name, seen)
+    content = example.image if store is None else store.get(example.name)
+    assert content is not None, "without features there are images"
+    return Shown(example.name, content)
 
 
 def featured(store: FeatureStore, name: str, number: int = 1) -> Shown:
@@ -55,13 +55,13 @@ def featured(store: FeatureStore, name: str, number: int = 1) -> Shown:
     return Shown(name, store.get(name), picture, number)
 
 
-def maps_of(shown: Shown, weights: Tensor, shape: tuple[int, int] | None) -> Tensor:
+def maps_of(image: Shown, weights: Tensor, shape: tuple[int, int] | None) -> Tensor:
     """Return weights over the parts of an image as maps.
 
     A pixel has the largest weight of the regions that cover it.
 
     Args:
-        shown: the image, with boxes if its parts are regions.
+        image: the image, with boxes if its parts are regions.
         weights: `(rows, n)`.
         shape: rows and columns of cells, or None of regions, whose maps are `(rows, 64, 64)`.
 
@@ -72,16 +72,16 @@ def maps_of(shown: Shown, weights: Tensor, shape: tuple[int, int] | None) -> Ten
     """
     if shape is not None:
         return weights.unflatten(1, shape)  # type: ignore[no-any-return]
-    assert isinstance(shown.seen, Features), "without cells there are regions"
+    assert isinstance(image.seen, Features), "without cells there are regions"
     middles = (torch.arange(_RASTER) + 0.5) / _RASTER
-    left, top, right, bottom = shown.seen.boxes.T[..., None]
+    left, top, right, bottom = image.seen.boxes.T[..., None]
     across, down = (left <= middles) & (middles < right), (top <= middles) & (middles < bottom)
     covered = down[:, :, None] & across[:, None, :]
     painted: Tensor = (weights[:, :, None, None] * covered).amax(1)
     return painted
 
 
-def parts_read(shown: Shown, weights: Tensor, shape: tuple[int, int] | None) -> list[Box | None] | None:
+def parts_read(image: Shown, weights: Tensor, shape: tuple[int, int] | None) -> list[Box | None] | None:
     """Return the box of the only part with weight in each row.
 
     Any other row has None. If no row has a single part, the result is None. For the arguments see `maps_of`.
@@ -95,12 +95,12 @@ def parts_read(shown: Shown, weights: Tensor, shape: tuple[int, int] | None) -> 
     if not bool(hard.any()):
         return None
     if shape is None:
-        assert isinstance(shown.seen, Features), "without cells there are regions"
-        boxes = shown.seen.boxes.clamp(0, 1).tolist()
+        assert isinstance(image.seen, Features), "without cells there are regions"
+        boxes = image.seen.boxes.clamp(0, 1).tolist()
     else:
         rows, columns = shape
-        places = itertools.product(range(rows), range(columns))
-        boxes = [(x / columns, y / rows, (x + 1) / columns, (y + 1) / rows) for y, x in places]
+        cells = itertools.product(range(rows), range(columns))
+        boxes = [(x / columns, y / rows, (x + 1) / columns, (y + 1) / rows) for y, x in cells]
     singles = zip(weights, hard.tolist(), strict=True)
     return [tuple(boxes[int(row.argmax())]) if single else None for row, single in singles]
 

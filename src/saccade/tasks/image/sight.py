@@ -128,12 +128,12 @@ class Sight:
 
 
 def visual(
-    seen: Sequence[Tensor | Features], seed: int = 0, step: int = 0, *, mirrored: bool = False, shifted: int = 0
+    inputs: Sequence[Tensor | Features], seed: int = 0, step: int = 0, *, mirrored: bool = False, shifted: int = 0
 ) -> Visual:
     """Batch images of one size, uint8, or features, as the input of a model.
 
     Args:
-        seen: the images, or their features.
+        inputs: the images, or their features.
         seed, step, mirrored, shifted: random changes of images: see `saccade.tasks.image.augment.flipped_and_shifted`.
             Features stay as they are.
 
@@ -143,15 +143,15 @@ def visual(
         >>> visual([Features(torch.ones(n, 5), torch.ones(n, 4)) for n in (3, 2)]).lengths
         tensor([3, 2])
     """
-    features = [item for item in seen if isinstance(item, Features)]
+    features = [item for item in inputs if isinstance(item, Features)]
     if not features:
-        images = torch.stack([item for item in seen if isinstance(item, Tensor)])
+        images = torch.stack([item for item in inputs if isinstance(item, Tensor)])
         return Visual(pixels(flipped_and_shifted(images, seed, step, mirrored=mirrored, shifted=shifted)))
     values, boxes = (pad_sequence([item[part] for item in features], batch_first=True) for part in (0, 1))
     return Visual(values, boxes, torch.tensor([len(item.values) for item in features]))
 
 
-def suited(task: Any, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
+def suited(task: Any, model: str, explicit: Mapping[str, Any], objects: Any) -> Suited:
     """Return the recipe for data of the user.
 
     With features, it has no options of images.
@@ -159,13 +159,13 @@ def suited(task: Any, model: str, given: Mapping[str, Any], objects: Any) -> Sui
     Raises:
         ArgumentError: for an option of the user without effect on features, except --shift 0 and --no-flip.
     """
-    usual = recipe(task, model, given["data"])
-    if given.get("features") is None:
+    usual = recipe(task, model, explicit["data"])
+    if explicit.get("features") is None:
         return Suited(usual, data=objects)
     still = ("shift", "flip")
     for name in _OF_IMAGES:
-        if given.get(name) or (name in given and name not in still):
-            expected = f"expected none with --features, which are taken as they are, got {given[name]}; leave it out"
+        if explicit.get(name) or (name in explicit and name not in still):
+            expected = f"expected none with --features, which are taken as they are, got {explicit[name]}; leave it out"
             raise ArgumentError(f"--{name.replace('_', '-')}: {expected}")
     usual = {name: value for name, value in usual.items() if name not in _OF_IMAGES}
     names = {field.name for field in fields(task.Options)}

@@ -95,8 +95,8 @@ def open_files(data: str, size: int | None, objects: Any, names: SplitNames, lar
         held=HELD if data == OBJECTS or is_arrow(path) else HELD_OUT,
     )
     if rows is None and path.exists():
-        wanted = "a folder or archive of images in a folder of each class, or the files of CIFAR (binary) or MNIST"
-        raise ArgumentError(f"--data: expected in {data} {wanted}, found none of them{converted(path)}")
+        expected = "a folder or archive of images in a folder of each class, or the files of CIFAR (binary) or MNIST"
+        raise ArgumentError(f"--data: expected in {data} {expected}, found none of them{converted(path)}")
     if rows is None:
         return None
     height, width = rows.splits["train"][0]["image"].shape[1:]

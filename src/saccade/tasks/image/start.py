@@ -1,4 +1,7 @@
-"""Pretrained weights of a run: read once, kept in its folder, and applied once to each image of a short training."""
+"""Pretrained weights of a run, read once and kept in its folder.
+
+A training in minutes applies them once to each image.
+"""
 
 import time
 from collections.abc import Iterator
@@ -72,7 +75,9 @@ class PretrainedStart:
 
     @classmethod
     def restore(cls, folder: Path, options: Any) -> Self | None:
-        """Read the file of `save`. A training that was killed before its first checkpoint begins again with it.
+        """Read the file of `save`.
+
+        A training without a checkpoint begins again with it.
 
         Raises:
             ArgumentError: if the file is missing or damaged.
@@ -87,7 +92,7 @@ class PretrainedStart:
         model.start_from(self.weights, self.features)
 
     def prepare(self, data: Dataset, options: Any) -> None:
-        """Compute the features of all images if the budget is in minutes, and has the time.
+        """Compute the features of all images if the minutes of the run suffice.
 
         Then all steps take as long, and the plan of the minutes is right.
         """

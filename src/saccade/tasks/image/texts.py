@@ -67,8 +67,8 @@ class TextsByImage(Generic[E]):
 
     def _order(self, drawn: torch.Generator) -> Tensor:
         """Indices of the texts of an epoch."""
-        most = self.batch_size
-        units = [texts[first : first + most] for texts in self._texts for first in range(0, len(texts), most)]
+        size = self.batch_size
+        units = [texts[first : first + size] for texts in self._texts for first in range(0, len(texts), size)]
         order = torch.randperm(len(units), generator=drawn).tolist()
         return torch.tensor([index for number in order for index in units[number]])
 
@@ -127,12 +127,12 @@ def open_texts(make: Callable[..., Any], builtin: Iterable[str], options: Any, o
     return make(options.data, options.size, objects, names, known=None if store is None else store.has, **scenes)
 
 
-def training_texts(data: Any, most: int, endless: int) -> Sequence[int]:
+def training_texts(data: Any, limit: int, endless: int) -> Sequence[int]:
     """Return indices of training texts, evenly apart, or of the first images.
 
     Args:
         data: the texts.
-        most: number of texts of a finite split.
+        limit: number of texts of a finite split.
         endless: number of images of an endless split.
 
     Example:
@@ -144,7 +144,7 @@ def training_texts(data: Any, most: int, endless: int) -> Sequence[int]:
     size = data.size("train")
     if size is None:
         return [index for image in range(endless) for index in data.about("train", image)]
-    return spread(size, most)
+    return spread(size, limit)
 
 
 def seen_together(samples: Sequence[Any], store: FeatureStore | None = None, *changes: int, **kinds: Any) -> Visual:
@@ -163,13 +163,13 @@ def seen_together(samples: Sequence[Any], store: FeatureStore | None = None, *ch
         >>> images.values.shape, images.about
         (torch.Size([2, 1, 2, 2]), tensor([0, 1, 0]))
     """
-    seen, about, numbers = list[Tensor | Features](), list[int](), dict[str, int]()
+    distinct, about, numbers = list[Tensor | Features](), list[int](), dict[str, int]()
     for sample in samples:
         number = numbers.get(sample.name) if sample.name else None
         if number is None:
-            number = numbers[sample.name] = len(seen)
+            number = numbers[sample.name] = len(distinct)
             assert sample.seen is not None or store is not None, "a text without an image has features in a store"
-            seen.append(store.get(sample.name) if sample.seen is None else sample.seen)  # type: ignore[union-attr]
+            distinct.append(store.get(sample.name) if sample.seen is None else sample.seen)  # type: ignore[union-attr]
         about.append(number)
-    images = visual(seen, *changes, **kinds)
-    return images._replace(about=torch.tensor(about) if len(seen) < len(samples) else None)
+    images = visual(distinct, *changes, **kinds)
+    return images._replace(about=torch.tensor(about) if len(distinct) < len(samples) else None)

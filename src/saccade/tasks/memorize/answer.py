@@ -87,7 +87,7 @@ class MemoryAnswer(Answered):
             return
         values, _, scale, signed = self.moved
         names = list(self.steps) or [str(step) for step in range(1, 1 + values.shape[1])]
-        rows = [name for name, asked in zip(names, episode.asked, strict=False) if asked]
+        rows = [name for name, answering in zip(names, episode.asked, strict=False) if answering]
         options: dict[str, Any] = {"title": title, "scale": scale, "signed": signed, "verb": MOVED}
         yield from look.alignment(values, names, rows, path, json=json, **options)
 
@@ -99,7 +99,7 @@ def logits_of(model: Memorizer, episodes: Sequence[Episode]) -> list[Tensor]:
     def read(indices: Sequence[int]) -> list[Tensor]:
         batch = pad([episodes[index] for index in indices])
         logits = model(batch.source.to(device)).detach().float().cpu()
-        return [row[asked] for row, asked in zip(logits, batch.asked, strict=True)]
+        return [row[answering] for row, answering in zip(logits, batch.asked, strict=True)]
 
     nbytes = max((memory.nbytes(memory.cells) for memory in memories(model)), default=0)
     least = _STEPS * nbytes // _BYTES  # the memories of a batch must fit into _BYTES
@@ -112,24 +112,24 @@ def memories(model: nn.Module) -> list[MemoryNetwork]:
 
 
 def described(
-    model: Memorizer, asked: Asked, logits: Tensor, language: Language, count: int, form: Form, request: Any
+    model: Memorizer, question: Asked, logits: Tensor, language: Language, count: int, form: Form, request: Any
 ) -> MemoryAnswer:
     """Return the answer to a question.
 
     Args:
         model: in evaluation mode.
-        asked: the question, which is not blank.
+        question: the question, which is not blank.
         logits: at its answering steps.
         language: of questions and answers.
         count: number of answers.
         form: parts of the answer that are needed.
         request: options of the picture, if there are any.
     """
-    answer = MemoryAnswer(asked, language.said(logits, count), count)
-    if form == "lines" or asked.episode is None:
+    answer = MemoryAnswer(question, language.said(logits, count), count)
+    if form == "lines" or question.episode is None:
         return answer
-    steps = language.labels(asked.text, answer.texts[0])
-    episode = Episode(*(part[: len(steps) or None] for part in asked.episode))  # without steps behind the end
+    steps = language.labels(question.text, answer.texts[0])
+    episode = Episode(*(part[: len(steps) or None] for part in question.episode))  # without steps behind the end
     if form == "pictures" and getattr(request, "by", None) == "jacobian":
         device = next(model.parameters()).device
         written = logits.argmax(-1)[: int(episode.asked.sum())].to(device) if request.signed else None
@@ -156,10 +156,10 @@ def jacobian(model: Memorizer, episode: Episode, signed: Tensor | None = None) -
 
     Its shape is `(asked, length)`. `signed` is as in `saccade.tasks.looking.jacobian`.
     """
-    source, _, asked = pad([episode]).to(next(model.parameters()).device)
+    source, _, answering = pad([episode]).to(next(model.parameters()).device)
 
     def logits(copies: Padded) -> Tensor:
         features = model.features(model.read(copies))
-        return model.output(features[:, asked[0].clone()])  # type: ignore[no-any-return]
+        return model.output(features[:, answering[0].clone()])  # type: ignore[no-any-return]
 
     return looking.jacobian(model.embedding, source, logits, signed=signed)

@@ -88,5 +88,5 @@ def pad(episodes: Sequence[Episode]) -> Batch:
         for row, part in zip(padded, rows, strict=True):
             row[: len(part)] = part
         parts.append(torch.from_numpy(padded))
-    inputs, targets, asked = parts
-    return Batch(Padded(inputs, lengths), targets, asked)
+    inputs, targets, answering = parts
+    return Batch(Padded(inputs, lengths), targets, answering)

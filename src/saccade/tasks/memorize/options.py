@@ -43,12 +43,12 @@ class Options(SplitOptions):
     """Sequences per batch, of similar lengths."""
 
     sentences: bool = False
-    """Read a story a sentence per step, as a weighted sum of its words (Sukhbaatar et al. 2015). Default: only for
-    bAbI's files."""
+    """Read a sentence of a story per step.
+    It is a weighted sum of its words (Sukhbaatar et al. 2015). Default: only for bAbI's files."""
 
     longest: int | None = None
-    """Largest built-in problem in training: vectors, items or bits. Default: that of the paper. Tests go beyond it, see
-    docs/memorize.md."""
+    """Largest built-in problem in training: vectors, items or bits.
+    Tests go beyond it (docs/memorize.md). Default: that of the paper."""
 
     def __post_init__(self) -> None:
         SplitOptions.__post_init__(self)
@@ -64,7 +64,8 @@ class EvalRequest:
     """
 
     cells: int | None = None
-    """Cells of the external memory. Default: those of training. No weight depends on their number."""
+    """Cells of the external memory. Default: those of training.
+    No weight depends on their number."""
 
     def __post_init__(self) -> None:
         if self.cells is not None:

@@ -22,7 +22,7 @@ __all__ = ["Bits", "Problem", "Question"]
 Bits = NDArray[np.float32]
 HELD_OUT = 500  # questions of validation, and of test
 _VERSION = 1  # of the draws
-_MOST = 10_000  # vectors of a line: each is a step
+_LARGEST = 10_000  # vectors of a line: each is a step
 _TRIED = 100  # limit of compared answers for each different text
 
 
@@ -147,8 +147,8 @@ class Problem(Generated[Item]):
         for word in words:
             if len(word) != self.width or not set(word) <= {"0", "1"}:
                 raise ArgumentError(f"expected {expected}, got {word!r:.40}")
-        if not least <= len(words) <= _MOST:
-            raise ArgumentError(f"expected {least} to {_MOST:,} {expected}, got {len(words)}")
+        if not least <= len(words) <= _LARGEST:
+            raise ArgumentError(f"expected {least} to {_LARGEST:,} {expected}, got {len(words)}")
         return np.array([[bit == "1" for bit in word] for word in words], np.float32)
 
     def answer(self, bits: Bits) -> str:

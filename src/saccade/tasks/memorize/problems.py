@@ -63,8 +63,8 @@ class RepeatCopy(Problem):
         return f"1-{self.longest} x 1-{self.longest}"
 
     def beyond(self, split: str) -> dict[str, tuple[int, ...]]:
-        most, more = self.longest, round(self.longest * (2 if split == "test" else 1.5))
-        sizes = ((most, most), (most, more), (more, most)) if split != "train" else ()
+        longest, more = self.longest, round(self.longest * (2 if split == "test" else 1.5))
+        sizes = ((longest, longest), (longest, more), (more, longest)) if split != "train" else ()
         return {f"{count} x {times}": (count, times) for count, times in sizes}
 
     def size_of(self, dice: np.random.Generator) -> tuple[int, ...]:
@@ -92,7 +92,7 @@ class RepeatCopy(Problem):
             raise ArgumentError(f"expected {expected}, got {line!r:.60}")
         vectors = self.vectors(match[2].split(), example)
         if times * len(vectors) > _MOST_SAID:
-            raise ArgumentError(f"expected at most {_MOST_SAID:,} vectors to be said, got {times} x {len(vectors)}")
+            raise ArgumentError(f"expected at most {_MOST_SAID:,} vectors of an answer, got {times} x {len(vectors)}")
         return Question(vectors, (times,))
 
     def answer(self, bits: Bits) -> str:
@@ -221,9 +221,9 @@ class NGrams(Problem):
 
     def pose(self, question: Question) -> Episode:
         bits = question.vectors
-        asked = np.zeros(len(bits), np.bool_)
-        asked[self._PAST - 1 : -1] = True
-        return Episode(bits, np.where(asked[:, None], np.roll(bits, -1, 0), np.float32(0)), asked)
+        answering = np.zeros(len(bits), np.bool_)
+        answering[self._PAST - 1 : -1] = True
+        return Episode(bits, np.where(answering[:, None], np.roll(bits, -1, 0), np.float32(0)), answering)
 
     def parse(self, line: str) -> Question:
         return Question(self.vectors([*"".join(line.split())], "0110100", self.least))

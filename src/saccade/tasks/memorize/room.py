@@ -49,13 +49,13 @@ def check_training(kind: type, options: Any, batches: Iterable[Sequence[Episode]
     extents = ((len(batch), max(episode.order for episode in batch)) for batch in batches)
     rows, steps = max(extents, key=lambda extent: kind.training_bytes(options, 1, *extent))
     what = f"training on {counted(rows, 'sequences')} of {counted(steps, 'steps')} at once would take at least"
-    most = options.training_cells[1]
-    name = next(name for name in ("most_cells", "cells", "least_cells") if getattr(options, name) == most)
+    largest = options.training_cells[1]
+    name = next(name for name in ("most_cells", "cells", "least_cells") if getattr(options, name) == largest)
 
     def nbytes(cells: int) -> int:
         return kind.training_bytes(options, cells, rows, steps)
 
-    _check_fits(name, most, nbytes, device, what, "; a smaller --batch-size takes less")
+    _check_fits(name, largest, nbytes, device, what, "; a smaller --batch-size takes less")
     _check_fits("cells", options.cells, lambda cells: kind.answering_bytes(options, cells), device)
 
 
@@ -69,6 +69,6 @@ def _check_fits(
 ) -> None:
     free = free_bytes(device)
     if free is not None and (needed := nbytes(cells)) > free:
-        most = bisect_right(range(cells), free, key=nbytes) - 1
+        fitting = bisect_right(range(cells), free, key=nbytes) - 1
         why = f"{what} {needed >> 20:,} MiB, and {free >> 20:,} MiB are free"
-        raise ArgumentError(f"{flag(name)}: expected at most {max(1, most):,}, got {cells:,}: {why}{way_out}")
+        raise ArgumentError(f"{flag(name)}: expected at most {max(1, fitting):,}, got {cells:,}: {why}{way_out}")

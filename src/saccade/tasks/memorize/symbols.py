@@ -21,7 +21,7 @@ __all__ = ["Symbols"]
 
 UNKNOWN, _FIRST = 2, 3  # ids of inputs; 0 is padding, 1 is BLANK
 _SILENCE = 0  # the output that ends an answer
-_MOST = 20_000  # symbols of a line
+_LARGEST = 20_000  # symbols of a line
 _ENDS = (".", "?", "!")
 
 
@@ -127,8 +127,8 @@ class Symbols:
         symbols = cut(line) if self.story else composed(line).split()
         if self.story and symbols and QUESTION not in symbols:
             symbols.append(QUESTION)
-        if not 1 <= len(symbols) <= _MOST:
-            raise ArgumentError(f"expected 1 to {_MOST:,} symbols with spaces between, got {len(symbols):,}")
+        if not 1 <= len(symbols) <= _LARGEST:
+            raise ArgumentError(f"expected 1 to {_LARGEST:,} symbols with spaces between, got {len(symbols):,}")
         return symbols
 
     def _steps(self, symbols: Sequence[str], answers: int) -> list[list[str]]:
@@ -146,8 +146,8 @@ class Symbols:
         inputs = np.zeros((len(steps), self.width or 1), np.int64)
         for row, step in zip(inputs, steps, strict=True):
             row[: max(1, len(step))] = [self._ids.get(symbol, UNKNOWN) for symbol in step] or BLANK
-        asked = np.array([not step for step in steps])
-        return Episode(inputs if self.width else inputs[:, 0], np.zeros(len(steps), np.int64), asked)
+        answering = np.array([not step for step in steps])
+        return Episode(inputs if self.width else inputs[:, 0], np.zeros(len(steps), np.int64), answering)
 
     @cached_property
     def _ids(self) -> dict[str, int]:

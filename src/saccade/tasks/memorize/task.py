@@ -165,7 +165,7 @@ class Memorizes(Predictor):
         return baselines(self.codec.language, training_sample(data, _ENDLESS, _LEARNED), items)
 
     def check(self, model: nn.Module, request: Any) -> None:
-        """Reject cells without an external memory, or more than free memory allows, and signs of several bits."""
+        """Reject options that the model or the free memory does not allow."""
         if getattr(request, "signed", False) and not self.codec.language.sizes.symbols:
             way_out = "Leave it out: --by jacobian draws the norm over all bits."
             raise ArgumentError(f"--signed: expected a run that writes a symbol a step, got one of bits. {way_out}")
@@ -215,14 +215,14 @@ def _with_cells(model: nn.Module, request: Any) -> Iterator[None]:
             memory.cells = cells
 
 
-def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
+def _suited(task: Task, model: str, explicit: Mapping[str, Any], objects: Any) -> Suited:
     """Recipe of stories, or of any other sequences."""
-    usual = task.recipe(model, given["data"])
-    if not is_babi(Path(given["data"])):
+    usual = task.recipe(model, explicit["data"])
+    if not is_babi(Path(explicit["data"])):
         return Suited(usual, data=objects)
-    own = recipes_of(task, model).get("stories", {})
-    how = "a word a step" if given.get("sentences") is False else "a sentence a step"
-    return Suited({**usual, **STORIES, **own}, f"stories, which are read {how}", objects)
+    story_options = recipes_of(task, model).get("stories", {})
+    how = "a word a step" if explicit.get("sentences") is False else "a sentence a step"
+    return Suited({**usual, **STORIES, **story_options}, f"stories, which are read {how}", objects)
 
 
 MEMORIZE = Task(

@@ -81,19 +81,19 @@ def spelled(numbers: Sequence[float]) -> str:
     return ",".join(f"{number:.{_DIGITS}g}" for number in numbers)
 
 
-def answer(model: Any, asked: Question | Unreadable, columns: Columns, coverage: float, form: Form) -> Regression:
+def answer(model: Any, question: Question | Unreadable, columns: Columns, coverage: float, form: Form) -> Regression:
     """Answer one question. A batch of several would round each answer differently."""
-    if isinstance(asked, Unreadable):
-        return Regression(asked)
-    points = pad([asked.numbers]).to(next(model.parameters()).device)
+    if isinstance(question, Unreadable):
+        return Regression(question)
+    points = pad([question.numbers]).to(next(model.parameters()).device)
     mean, deviation = model(points)
     if not bool(mean.isfinite().all() and deviation.isfinite().all()):
-        say(f"no answer to {spelled(asked.numbers):.60}: numbers this far from those of training overflow")
-        return Regression(Unreadable(spelled(asked.numbers)))
+        say(f"no answer to {spelled(question.numbers):.60}: numbers this far from those of training overflow")
+        return Regression(Unreadable(spelled(question.numbers)))
     weights = model.weights(points) if form != "lines" else None
     pictures = _Pictures(model, columns, coverage) if form == "pictures" else None
     center, low, high = (tuple(part[0].tolist()) for part in (mean, *interval(mean, deviation, coverage)))
-    return Regression(asked, center, low, high, None if weights is None else weights[0].cpu(), pictures)
+    return Regression(question, center, low, high, None if weights is None else weights[0].cpu(), pictures)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,13 +104,13 @@ class _Pictures:
     columns: Columns
     coverage: float
 
-    def draw(self, made: Regression, asked: Question, folder: Path, *, json: bool) -> Iterator[Path]:
-        several, numbers = len(self.columns.targets) > 1, asked.numbers
-        name = file_name(" ".join(asked.shown or (_shown(number, 4) for number in numbers)))
+    def draw(self, made: Regression, question: Question, folder: Path, *, json: bool) -> Iterator[Path]:
+        several, numbers = len(self.columns.targets) > 1, question.numbers
+        name = file_name(" ".join(question.shown or (_formatted(number, 4) for number in numbers)))
         for target, called in enumerate(self.columns.targets):
             path = folder / (f"{name}-{file_name(called)}" if several else name)
-            said = f"{called}: {made.mean[target]:.4g}, with {self.coverage:.0%}"
-            title = f"{said} from {made.lower[target]:.4g} to {made.upper[target]:.4g}"
+            prediction = f"{called}: {made.mean[target]:.4g}, with {self.coverage:.0%}"
+            title = f"{prediction} from {made.lower[target]:.4g} to {made.upper[target]:.4g}"
             kind = self._curve if len(self.columns.features) == 1 else self._bars
             yield from kind(made, numbers, target, path, title, json)
         if hasattr(self.model, "tried"):
@@ -167,7 +167,7 @@ class _Pictures:
                 names, [Dots(label, weights[order].tolist())], path, label=label, title=title, note=note, bars=True,
                 json=json,
             )  # fmt: skip
-        names = list(self.columns.features) or [_shown(number, 6) for number in numbers]
+        names = list(self.columns.features) or [_formatted(number, 6) for number in numbers]
         encoding, start = self.columns.encoding, getattr(self.model, "start", None)
         if encoding is not None:
             cells = zip(encoding.names, encoding.decode(numbers), strict=True)
@@ -190,14 +190,14 @@ class _Pictures:
         order = values.abs().argsort(descending=True)[:_BARS].sort().values
         if len(order) < len(names):
             note = f"{note}; {len(order)} of {len(names)} are shown, the largest"
-        shown, series = [names[index] for index in order.tolist()], [Dots(label, values[order].tolist())]
-        return look.dots(shown, series, path, label=label, title=title, note=note, bars=True, json=json)
+        labels, series = [names[index] for index in order.tolist()], [Dots(label, values[order].tolist())]
+        return look.dots(labels, series, path, label=label, title=title, note=note, bars=True, json=json)
 
     def _start(self, start: Any, numbers: Sequence[float], target: int) -> float:
         return float(start(pad([numbers]).values.to(next(self.model.parameters()).device))[0, target])
 
     def _effects(self, numbers: Sequence[float], target: int) -> Tensor:
-        """Difference of the answer and that with the training mean of each column, `(columns,)`."""
+        """Change of the answer if a column has its mean in training, `(columns,)`."""
         encoding = self.columns.encoding
         parts = encoding.parts if encoding is not None else [range(n, n + 1) for n in range(len(numbers))]
         rows = [
@@ -219,12 +219,12 @@ class _Pictures:
 
     def _point(self, index: int, target: int) -> str:
         point, encoding = self.columns.points[index], self.columns.encoding
-        texts = [_shown(number, 3) for number in point] if encoding is None else encoding.decode(point)
+        texts = [_formatted(number, 3) for number in point] if encoding is None else encoding.decode(point)
         numbers, more = ", ".join(texts[:_NAMED]), ", …" if len(texts) > _NAMED else ""
         return f"{self.columns.answers[index][target]:.4g}  at  {numbers}{more}"
 
 
-def _shown(number: float, digits: int) -> str:
+def _formatted(number: float, digits: int) -> str:
     """Return a number with some digits, and an integer with all of them.
 
     A date is an example of such an integer.

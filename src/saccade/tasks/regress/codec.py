@@ -45,7 +45,7 @@ class Sample(NamedTuple):
     """Numbers of an example, its answers, and its index among the model's points.
 
     The index is -1 for an example that is none of these points. `started` is the prediction of the start without this
-    example, () if it is not known.
+    example, () if there is none.
     """
 
     numbers: tuple[float, ...]
@@ -121,7 +121,7 @@ class Columns:
         kept = rows[:POINTS] if size is None else [data.example("train", index) for index in kept_points(size)]
         points, answers = zip(*(row[:2] for row in kept), strict=True) if features else ((), ())
         kind, start = getattr(options, "start", "none"), None
-        if getattr(options, "data", None) in BUILTIN:  # whose recipes have none
+        if getattr(options, "data", None) in BUILTIN:  # their recipes have none
             check_start(kind, data, options.data)
         if features and kind != "none":
             start = fit_start(inputs.numpy(), outputs.numpy(), kind)
@@ -129,10 +129,10 @@ class Columns:
             learned = dict(
                 zip(range(len(rows)) if size is None else spread(size, LEARNED), start.predictions, strict=True)
             )
-            own = start.module()(_tensor(points)).tolist()
-            indices = range(len(own)) if size is None else kept_points(size)
+            estimates = start.module()(_tensor(points)).tolist()
+            indices = range(len(estimates)) if size is None else kept_points(size)
             start = replace(
-                start, points=[learned.get(index, other) for index, other in zip(indices, own, strict=True)]
+                start, points=[learned.get(index, other) for index, other in zip(indices, estimates, strict=True)]
             )
         scales = *_scales(inputs), *_scales(outputs)
         columns = cls(features, targets, *scales, points, answers, start, data.encoding, options)
@@ -198,12 +198,12 @@ class Columns:
 
     def collate(self, samples: Sequence[Sample], step: int | None = None) -> Batch:
         """Return a batch."""
-        places = torch.tensor([sample.point for sample in samples])
+        points = torch.tensor([sample.point for sample in samples])
         started = None
         if self.start is not None:
             unknown = (math.nan,) * len(self.targets)
             started = _tensor([sample.started or unknown for sample in samples])
-        return Batch(pad([s.numbers for s in samples]), _tensor([s.answers for s in samples]), places, started)
+        return Batch(pad([s.numbers for s in samples]), _tensor([s.answers for s in samples]), points, started)
 
     def build(self, model: Any) -> nn.Module:
         """Return a model with these scales and known points."""
@@ -220,7 +220,7 @@ class Columns:
         return made
 
     def signature(self, model: nn.Module) -> Signature:
-        """Return the model as a function of numbers, of sets with their lengths, for `saccade export`."""
+        """Return the model as a function of numbers, or of sets and their lengths."""
         mean, std = _tensor(self.mean), _tensor(self.std)
 
         def draw(batch: int, length: int) -> dict[str, Tensor]:
@@ -278,16 +278,16 @@ def sampler(job: Job) -> Sampler[Sample]:
     """
     data, settings, size = job.data, job.settings, job.data.size("train")
     trained = size is not None and not (isinstance(data, AsTraining) and data.split != "train")
-    places, started = dict[int, int](), dict[int, Sequence[float]]()
+    points, started = dict[int, int](), dict[int, Sequence[float]]()
     if trained:
-        places = {index: place for place, index in enumerate(kept_points(size))}
+        points = {index: position for position, index in enumerate(kept_points(size))}
         if (start := job.codec.start) is not None:
             started = dict(zip(spread(size, LEARNED), start.predictions, strict=True))
 
     def samples(indices: Sequence[int]) -> list[Sample]:
         pairs = zip(job.samples("train", indices), indices, strict=True)
         return [
-            sample._replace(point=places.get(index, -1), started=tuple(started.get(index, ())))
+            sample._replace(point=points.get(index, -1), started=tuple(started.get(index, ())))
             for sample, index in pairs
         ]
 

@@ -25,7 +25,10 @@ _BETWEEN = re.compile(r"\s*[,;]\s*|\s+")
 
 
 class Question(NamedTuple):
-    """Features of a row, or elements of a set. Cells are those of the line, () if all are numbers."""
+    """Features of a row or elements of a set, and cells of the line.
+
+    There are no cells if all features are numbers.
+    """
 
     numbers: tuple[float, ...]
     cells: tuple[Cell, ...] = ()
@@ -66,9 +69,10 @@ def read_numbers(line: str, number: int, features: Sequence[str]) -> tuple[float
 
 
 def read_cells(line: str, number: int, encoding: Encoding) -> Question:
-    """Return the features of a line of cells with commas, semicolons or tabs between, and note unknown categories.
+    """Return the features of a line of cells, and note unknown categories.
 
-    The first of these marks that makes enough cells is between them. A single cell may contain semicolons and tabs.
+    Commas, semicolons or tabs stand between cells: the first of these marks that makes enough cells.
+    A single cell may contain semicolons and tabs.
 
     Args:
         line: the line. Quotes enclose a cell with a comma.

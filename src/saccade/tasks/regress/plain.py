@@ -75,9 +75,9 @@ class Fitted:
             else methods[0]
             for row in self.weights
         ]
-        shown = [part or "the mean" for part in parts]
-        several = f" for {targets[0]}" if len(set(shown)) > 1 else ""
-        return f"the model learns the errors of {shown[0]}{several}"
+        sums = [part or "the mean" for part in parts]
+        several = f" for {targets[0]}" if len(set(sums)) > 1 else ""
+        return f"the model learns the errors of {sums[0]}{several}"
 
     def module(self) -> Start:
         """Return the start as a module."""
@@ -89,7 +89,7 @@ class Fitted:
 
 
 def ridge(x: Numbers, y: Numbers) -> Any:
-    """Return ridge regression of standardized features, with the strength of least leave-one-out error."""
+    """Return ridge regression with the strength of least leave-one-out error."""
     from sklearn.linear_model import RidgeCV  # here: it takes a second to import
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -175,13 +175,13 @@ def _trees(models: Sequence[Any], weights: Numbers) -> tuple[dict[str, Any], int
     for output, (model, weight) in enumerate(zip(models, weights, strict=True)):
         base[output] = weight * float(np.squeeze(model._baseline_prediction))
         for [predictor] in model._predictors:  # scikit-learn has no public table of the nodes
-            nodes, own = predictor.nodes, np.arange(len(predictor.nodes))
+            nodes, indices = predictor.nodes, np.arange(len(predictor.nodes))
             leaf = nodes["is_leaf"].astype(bool)
             trees["output"].append(output)
             trees["feature"].append(np.where(leaf, 0, nodes["feature_idx"]).tolist())
             trees["threshold"].append(np.where(leaf, 0.0, nodes["num_threshold"]).tolist())
-            trees["left"].append(np.where(leaf, own, nodes["left"]).tolist())
-            trees["right"].append(np.where(leaf, own, nodes["right"]).tolist())
+            trees["left"].append(np.where(leaf, indices, nodes["left"]).tolist())
+            trees["right"].append(np.where(leaf, indices, nodes["right"]).tolist())
             trees["value"].append((weight * nodes["value"]).tolist())
             depth = max(depth, int(nodes["depth"].max()))
     return trees, depth, base

@@ -50,14 +50,16 @@ class Options(SplitOptions):
     """Columns to predict, separated by commas. Default: the last one."""
 
     features: str | None = None
-    """Input columns, separated by commas, or columns to leave out, such as --features=-id,-name.
-    Default: all others."""
+    """Input columns, separated by commas. --features=-id,-name leaves two out.
+    Default: all other columns."""
 
     sets: bool = False
-    """The input cells of a row are one set of numbers. Blank cells count as none, and a cell may hold several."""
+    """The input cells of a row are one set of numbers.
+    Blank cells count as none, and a cell may hold several."""
 
     decimal: Literal[".", ","] | None = field(default=None, metadata={"before": None})
-    """Mark of decimals in the numbers of a table. Default: by the cells of each column."""
+    """Mark of decimals in the numbers of a table.
+    Default: by the cells of each column."""
 
     batch_size: int = 64
     """Rows per batch."""
@@ -66,8 +68,9 @@ class Options(SplitOptions):
     """Training loss of the standardized targets: mean squared or mean absolute error."""
 
     start: Literal["none", "linear", "stacked"] = field(default="none", metadata={"before": "none"})
-    """Method whose errors the model learns: none, linear (ridge regression), or stacked (ridge regression and gradient
-    boosting, weighed by cross-validation). Sets have none."""
+    """Method before the model: none, linear (ridge regression) or
+    stacked (ridge regression and gradient boosting, weighed by cross-validation).
+    The model learns its errors. Sets have none."""
 
     def __post_init__(self) -> None:
         SplitOptions.__post_init__(self)
@@ -152,7 +155,7 @@ class Regresses(Predictor):
     ) -> list[Regression]:
         """Answer questions."""
         coverage = completed(Request, request).coverage
-        return [answer(model, asked, self.codec, coverage, form) for asked in inputs]
+        return [answer(model, question, self.codec, coverage, form) for question in inputs]
 
     @property
     def _std(self) -> Tensor:
@@ -164,13 +167,13 @@ def _open(options: Any, objects: Any) -> Numbers:
     return open_numbers(options.data, objects, SplitNames.of_options(options), choice)
 
 
-def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
+def _suited(task: Task, model: str, explicit: Mapping[str, Any], objects: Any) -> Suited:
     """Return the recipe for data of the user, or reject a start that they cannot have."""
-    usual = task.recipe(model, given["data"])
-    if (start := given.get("start", "none")) == "none":
+    usual = task.recipe(model, explicit["data"])
+    if (start := explicit.get("start", "none")) == "none":
         return Suited(usual, data=objects)
-    rows = task.rows(model, given, objects)
-    check_start(start, rows.get(), "data" if given["data"] == OBJECTS else given["data"])
+    rows = task.rows(model, explicit, objects)
+    check_start(start, rows.get(), "data" if explicit["data"] == OBJECTS else explicit["data"])
     return Suited(usual, data=rows)
 
 

@@ -192,11 +192,11 @@ def _weighted(counts: _Counts, rarity: _Vector, unseen: float) -> tuple[list[_Ve
     return vectors, sum(count for gram, count in counts.items() if len(gram) == 2)
 
 
-def _similarity(own: tuple[list[_Vector], int], other: tuple[list[_Vector], int]) -> float:
+def _similarity(text: tuple[list[_Vector], int], other: tuple[list[_Vector], int]) -> float:
     """Return the similarity of two texts, 0 to 1."""
     total = 0.0
-    for mine, theirs in zip(own[0], other[0], strict=True):
+    for mine, theirs in zip(text[0], other[0], strict=True):
         norms = math.hypot(*mine.values()) * math.hypot(*theirs.values())
         shared = sum(min(weight, theirs[gram]) * theirs[gram] for gram, weight in mine.items() if gram in theirs)
         total += shared / norms if norms else 0.0
-    return total / _ORDERS * math.exp(-((own[1] - other[1]) ** 2) / (2 * _SIGMA**2))
+    return total / _ORDERS * math.exp(-((text[1] - other[1]) ** 2) / (2 * _SIGMA**2))

@@ -68,7 +68,7 @@ class Words:
 
     @property
     def pattern(self) -> str:
-        """Regular expression of a word, in any case. `re.findall` cuts a text in NFC by it."""
+        """Regular expression of a word in a text in NFC, in any case."""
         return _pattern(True).pattern
 
     def pieces(self, text: str) -> list[str]:
@@ -142,9 +142,10 @@ def _pattern(beyond: bool) -> re.Pattern[str]:
 
 @cache
 def _beyond_words() -> re.Pattern[str]:
-    """Ideographs, marks within words that Python does not count as word characters, and all of the higher planes.
+    """Ideographs, marks within words, and the higher planes.
 
-    These planes are one range, since Python's regular expressions try the characters beyond U+FFFF one after another.
+    Python does not count these marks as word characters. The planes are one range, since its regular expressions try
+    the characters beyond U+FFFF one after another.
     """
     marks = "".join(re.escape(mark) for mark in _marks() if mark <= "\uffff")
     return re.compile(f"[{LONE}{marks}\U00010000-\U0010ffff]")
@@ -152,6 +153,6 @@ def _beyond_words() -> re.Pattern[str]:
 
 @cache
 def _marks() -> str:
-    """Marks that are part of words in most scripts of India and elsewhere, and joiners."""
+    """Marks within words of most scripts of India and elsewhere, and joiners."""
     marks = "".join(c for c in map(chr, range(min(sys.maxunicode, 0x20000))) if unicodedata.category(c)[0] == "M")
     return f"{marks}\u200c\u200d"

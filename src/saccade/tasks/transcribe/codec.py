@@ -229,16 +229,16 @@ def pad(utterances: Sequence[Utterance]) -> Batch:
     return Batch(Padded(frames, lengths), target_ids([utterance.ids for utterance in utterances]))
 
 
-def stretched(utterances: Sequence[Utterance], most: float, draws: torch.Generator) -> list[Utterance]:
+def stretched(utterances: Sequence[Utterance], limit: float, draws: torch.Generator) -> list[Utterance]:
     """Return slower or faster utterances, by linear interpolation between frames.
 
-    The length of each changes by a share of at most `most`.
+    The length of each changes by a share of at most `limit`.
 
     >>> [slow] = stretched([Utterance("a", torch.rand(100, 2), [7])], 0.2, torch.Generator().manual_seed(1))
     >>> 80 <= slow.size <= 120, slow.ids
     (True, [7])
     """
-    factors = 1 + most * (2 * torch.rand(len(utterances), generator=draws) - 1)
+    factors = 1 + limit * (2 * torch.rand(len(utterances), generator=draws) - 1)
     resized = list[Utterance]()
     for utterance, factor in zip(utterances, factors.tolist(), strict=True):
         size = max(1, round(utterance.size * factor))

@@ -69,8 +69,8 @@ class Options(SplitOptions, generate.Options):
     """
 
     rate: int | None = None
-    """Sample rate of the recordings after resampling. Default: that of a built-in data set, and the highest of your
-    files between 8000 and 16000."""
+    """Sample rate of the recordings after resampling.
+    Default: that of a built-in data set, and the highest of your files between 8000 and 16000."""
 
     language: str | None = None
     """Language of the words of built-in data, such as fr for zéro, un, deux.
@@ -87,10 +87,10 @@ class Options(SplitOptions, generate.Options):
     """Milliseconds from one frame to the next."""
 
     normalization: Normalization = "bands"
-    """Mean 0 and variance 1 of each band (bands), or of all bands of a recording together (recording)."""
+    """Mean 0 and variance 1: bands, of each, or recording, of all together."""
 
     trim_db: float = 0.0
-    """Silence at both ends that is cut off: so many decibels below the loudest frame. 0: none."""
+    """Cut off both ends so many decibels below the loudest frame. 0: nothing."""
 
     tokenizer: Literal["words", "characters", "bpe"] = "words"
     """Tokens of the texts: words, characters, or bpe (pieces of words)."""
@@ -108,7 +108,7 @@ class Options(SplitOptions, generate.Options):
     """Approximate number of frames per batch, padding included."""
 
     stretch: float = 0.1
-    """Largest fraction by which a training utterance is slowed down or sped up."""
+    """Largest change of the speed of a training utterance, as a fraction."""
 
     ctc_rescoring: float = 0.0
     """Weight of CTC in the ranking of the beam's outputs. 0: none."""

@@ -1,4 +1,4 @@
-"""Baseline of single words: logistic regression on mean features of equal time slots."""
+"""Baseline of single words: logistic regression on means of equal time slots."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ _STEPS = 1000
 
 
 def suits(texts: Sequence[str]) -> bool:
-    """Return whether training texts are few enough for a classifier, each with two recordings in the mean.
+    """Whether training texts suit a classifier: few, with two recordings in the mean.
 
     >>> suits(["yes", "no", "yes", "no"]), suits(["yes", "no"]), suits(["no", "no"])
     (True, False, False)

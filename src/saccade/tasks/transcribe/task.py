@@ -107,7 +107,7 @@ class Transcribes(Generates):
         return Evaluation(metrics, parts, len(outputs), frames, seconds, ratio)
 
     def baselines(self, data: Corpus, split: str) -> dict[str, Baseline]:
-        """Measure the most frequent text, and for few different texts a classifier of time slots."""
+        """Measure the most frequent text, and a classifier of time slots if texts are few."""
         size = data.size("train")
         learned = range(_ENDLESS) if size is None else spread(size, _LEARNED)
         texts = [self._written(data.text("train", index)) for index in learned]
@@ -205,14 +205,14 @@ def _open(options: Any, objects: Any) -> Corpus:
     return open_corpus(options.data, options.rate, objects, Names.of_options(options), options.language)
 
 
-def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
+def _suited(task: Task, model: str, explicit: Mapping[str, Any], objects: Any) -> Suited:
     """Recipe for the amount of speech, and one with a smaller model for few minutes."""
-    rows = task.rows(model, given, objects)
+    rows = task.rows(model, explicit, objects)
     corpus = rows.get()
-    options, reason = suited(hear(corpus), task.recipe(model, given["data"]))
+    options, reason = suited(hear(corpus), task.recipe(model, explicit["data"]))
     if corpus.rate is None:
         options = {name: value for name, value in options.items() if name not in (*WAVEFORM, "attend_to")}
-    if given.get("rate") is None and isinstance(corpus, Files) and (rate := corpus.file_rate()) < RATE:
+    if explicit.get("rate") is None and isinstance(corpus, Files) and (rate := corpus.file_rate()) < RATE:
         options["rate"] = rate  # higher bands would be empty
         rows = Lazy(partial(Files, corpus.rows, rate))
     less = smaller(options)
@@ -233,8 +233,8 @@ def _sampler(job: Job) -> Sampler[Utterance]:
     def encoded(indices: Sequence[int]) -> list[Utterance]:
         utterances = [utterance for utterance in map(made, indices) if utterance is not None]
         if not utterances:
-            seen = f"all of {len(indices)} training utterances are longer than {options.max_seconds:g} s"
-            raise ArgumentError(f"--max-seconds: {seen}, or than --max-length {options.max_length} tokens; raise it")
+            reason = f"all of {len(indices)} training utterances are longer than {options.max_seconds:g} s"
+            raise ArgumentError(f"--max-seconds: {reason}, or than --max-length {options.max_length} tokens; raise it")
         return utterances
 
     return Sampler(encoded, data.size("train"), options.batch_tokens, options.seed)

@@ -121,7 +121,7 @@ def with_ctc(model: Any, answer: Transcription) -> Transcription:
 
 
 def moved(model: Any, answer: Transcription, *, signed: bool = False) -> Transcription:
-    """Return an answer with the Jacobian of its best text by the frames, as norms or signed."""
+    """Return an answer with the Jacobian of its text, as norms or signed."""
     if isinstance(answer.utterance, Unreadable) or not answer.outputs:
         return answer
     with torch.inference_mode(mode=False), torch.no_grad():  # the caller is in inference mode

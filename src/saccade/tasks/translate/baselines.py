@@ -27,7 +27,9 @@ def baselines(
     name: str,
     language: str | None,
 ) -> dict[str, Baseline]:
-    """Measure copies of the sources, and targets of training sources of like length or with like words.
+    """Measure copies of the sources, and targets of similar training sources.
+
+    These have a similar length or similar words.
 
     Args:
         train: training pairs.

@@ -186,8 +186,8 @@ class Pairs:
     def warn(self, source: Source, name: str) -> None:
         """Warn if a text is too long."""
         if not source.whole:
-            most = f"{self.most} tokens (of training pairs at most {self.options.max_length} were taken)"
-            say(f"{name}: longer than {most}; what follows them is not translated")
+            limit = f"{self.most} tokens (of training pairs at most {self.options.max_length} were taken)"
+            say(f"{name}: longer than {limit}; what follows them is not translated")
 
     @property
     def parts(self) -> dict[str, tuple[object, str]]:
@@ -211,20 +211,20 @@ def encode_fitting(pairs: Sequence[Pair], source: Tokenizer, target: Tokenizer, 
     return [pair for pair in encode(short, source, target) if pair.size <= longest + 1]
 
 
-def encode_sources(texts: Sequence[str], tokenizer: Tokenizer, most: int, first: int = 1) -> list[Source]:
+def encode_sources(texts: Sequence[str], tokenizer: Tokenizer, limit: int, first: int = 1) -> list[Source]:
     """Return the tokens of texts, stripped and cut to the limit of a model.
 
     Args:
         texts: the texts.
         tokenizer: of the sources.
-        most: tokens that the model takes.
+        limit: tokens that the model takes.
         first: number of the first line.
     """
     texts = list(map(composed, texts))
-    parts = [text.strip()[: WIDEST * most] for text in texts]
+    parts = [text.strip()[: WIDEST * limit] for text in texts]
     rows = enumerate(zip(texts, parts, tokenizer.encode_batch(parts), strict=True), first)
     return [
-        Source(text, ids[:most], len(ids) <= most and len(part) == len(text.strip()), number, part)
+        Source(text, ids[:limit], len(ids) <= limit and len(part) == len(text.strip()), number, part)
         for number, (text, part, ids) in rows
     ]
 

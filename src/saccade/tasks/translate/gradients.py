@@ -35,13 +35,13 @@ def influence(model: Any, source: list[int], target: list[int]) -> Tensor:
     Source:
         Kalchbrenner et al. 2016, "Neural Machine Translation in Linear Time", figure 6 (there not scaled by rows).
     """
-    seen: list[Tensor] = []
-    with hooked([model.source_embedding], lambda module, args, output: seen.append(output)), differentiable():
+    vectors: list[Tensor] = []
+    with hooked([model.source_embedding], lambda module, args, output: vectors.append(output)), differentiable():
         batch = pad([Encoded(source, target)]).to(next(model.parameters()).device)
         logits = model(batch.source, batch.target[:, :-1])
         log_probs = logits[0].log_softmax(-1).gather(1, batch.target[0, 1:, None])[:, 0]
         # The source is embedded before any target, even if both sides share an embedding.
-        grads = [torch.autograd.grad(number, seen[0], retain_graph=True)[0][0] for number in log_probs]
+        grads = [torch.autograd.grad(number, vectors[0], retain_graph=True)[0][0] for number in log_probs]
     norms = torch.stack(grads)[:, : len(source) + 1].norm(dim=-1)  # some models read padding after the source
     return shares(norms).cpu()
 

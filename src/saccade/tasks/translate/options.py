@@ -69,22 +69,26 @@ class Options(SplitOptions, generate.Options):
     """
 
     source: str | None = None
-    """Source language: the suffix of its files, such as de for train.de, or its name in a file of pairs."""
+    """Source language: the suffix of its files, such as de for train.de.
+    In a file of pairs it is the name of its column."""
 
     target: str | None = None
     """Target language, such as en for train.en."""
 
     tokenizer: str = "bpe"
-    """Tokens of the texts: bpe (pieces of words, shared by both languages), characters, or words."""
+    """Tokens of the texts: bpe (pieces of words), characters, or words.
+    Both languages share the pieces."""
 
     vocabulary_size: int = 4000
-    """Most tokens of the vocabulary, learned from the training split. Characters and words have one per language."""
+    """Most tokens of the vocabulary, learned from the training split.
+    Characters and words have one vocabulary per language."""
 
     max_length: int = 200
     """Most tokens on either side of a training pair. Longer pairs are left out."""
 
     batch_tokens: int = 4000
-    """Approximate number of tokens per batch, padding included, by the longer side of each pair."""
+    """Approximate number of tokens per batch, padding included.
+    The longer side of each pair counts."""
 
     def __post_init__(self) -> None:
         generate.Options.__post_init__(self)

@@ -57,7 +57,7 @@ class Translates(Generates):
         return Evaluation(*results, len(pairs), tokens, seconds, ratio)
 
     def baselines(self, data: Corpus, split: str) -> dict[str, Baseline]:
-        """Measure the baselines: copies of the sources, and targets of similar training sources."""
+        """Measure copies of the sources, and targets of similar training sources."""
         pairs, options = [data.example(split, index) for index in take(data, split, None)], self.codec.options
         references = [pair.target for pair in pairs]
 
@@ -108,9 +108,9 @@ class Translates(Generates):
         return metrics.length_groups([pair.source for pair in pairs], unit)
 
 
-def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
+def _suited(task: Task, model: str, explicit: Mapping[str, Any], objects: Any) -> Suited:
     """Recipe for the number and length of pairs."""
-    corpus = task.rows(model, given, objects)
+    corpus = task.rows(model, explicit, objects)
     sizes, recipes, less = read(corpus.get()), recipes_of(task, model), None
     for options, reason in reversed(smaller(*sizes, recipes)):
         less = Suited(options, reason, corpus, less)
@@ -125,8 +125,8 @@ def _sampler(job: Job) -> Sampler[Encoded]:
         examples = [data.example("train", index) for index in indices]
         pairs = encode_fitting(examples, codec.source, codec.target, options.max_length)
         if not pairs:
-            seen = f"all of {len(indices)} training pairs have a side of more than {options.max_length} tokens"
-            raise ArgumentError(f"--max-length: {seen}; a larger one, or a larger --vocabulary-size, takes them in")
+            reason = f"all of {len(indices)} training pairs have a side of more than {options.max_length} tokens"
+            raise ArgumentError(f"--max-length: {reason}; a larger one, or a larger --vocabulary-size, takes them in")
         return pairs
 
     return Sampler(encoded, data.size("train"), options.batch_tokens, options.seed)

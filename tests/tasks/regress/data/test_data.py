@@ -239,7 +239,7 @@ def test_data_that_are_missing(tmp_path):
 @pytest.mark.parametrize("data", ["sine", "maximum"])
 def test_built_in_data_know_their_columns(data):
     for flag, value in (("target", "y"), ("features", "x"), ("sets", True)):
-        with pytest.raises(ArgumentError, match=f"--{flag}: expected none for {data}, whose columns are known"):
+        with pytest.raises(ArgumentError, match=f"--{flag}: expected none for {data}, whose columns are fixed"):
             open_numbers(data, choice=Choice(**{flag: value}))
 
 
@@ -268,7 +268,7 @@ def test_too_many_rows_are_rejected(tmp_path, monkeypatch):
     np.lib.format.open_memmap(tmp_path / "a.npy", "w+", np.float32, (10_000_001, 10)).flush()  # a sparse file
     with pytest.raises(ArgumentError, match=r"a.npy: expected at most 100,000,000 numbers, got 10,000,001 rows of 10;"):
         open_numbers(str(tmp_path / "a.npy"))
-    monkeypatch.setattr("saccade.tasks.regress.data.rows._MOST", 39)
+    monkeypatch.setattr("saccade.tasks.regress.data.rows._LARGEST", 39)
     with pytest.raises(ArgumentError, match="row 41 of .*a.csv: expected at most 39 rows, got more; train on fewer"):
         open_numbers(saved(tmp_path, TEXT))
 

@@ -177,5 +177,5 @@ def test_a_mark_of_decimals_without_effect_is_refused(data, choice, message):
 
 
 def test_a_mark_of_decimals_is_refused_for_built_in_data():
-    with pytest.raises(ArgumentError, match="--decimal: expected none for sine, whose columns are known; leave , out"):
+    with pytest.raises(ArgumentError, match="--decimal: expected none for sine, whose columns are fixed; leave , out"):
         open_numbers("sine", choice=Choice(decimal=","))

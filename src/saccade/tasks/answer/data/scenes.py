@@ -52,16 +52,16 @@ class Scenes(generated.Scenes[Asked]):
         return Described(scene, [question, *(ask_more(more, scene, _MORE) if split == "train" else ())], drawn)
 
     def make(self, split: str, index: int) -> Asked:
-        made, number, place = self.described(split, index)
-        things, meant = made.scene.things, made.texts[place].things
+        made, number, position = self.described(split, index)
+        things, meant = made.scene.things, made.texts[position].things
         boxes = tuple(things[n].box for n in meant)
         others = tuple(thing.box for n, thing in enumerate(things) if n not in meant)
         return Asked(made.image.clone(), self.posed(split, index), f"{split}-{number}", boxes, others)
 
     def posed(self, split: str, index: int) -> Posed:
         """Return the question and its answer; the scene is not drawn for them."""
-        made, _, place = self.described(split, index)
-        question = made.texts[place]
+        made, _, position = self.described(split, index)
+        question = made.texts[position]
         return Posed(question.text, (question.answer,), question.kind)
 
     @property

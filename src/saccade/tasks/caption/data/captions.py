@@ -38,16 +38,16 @@ class Captions(Illustrated[Text]):
             for index, row in enumerate(rows.splits[split]):
                 picture = row["image"]
                 if gallery.named and (other := first.setdefault(picture.number, split)) != split:
-                    wanted = f"expected {picture.name} in one split, got it in {other} and in {split}"
-                    raise ArgumentError(f"{rows.where(split, index)}: {wanted}")
+                    expected = f"expected {picture.name} in one split, got it in {other} and in {split}"
+                    raise ArgumentError(f"{rows.where(split, index)}: {expected}")
                 by_image[split][picture.number] = by_image[split].get(picture.number, ()) + row["caption"]
         splits = {
             split: [
                 (number, (text, texts))
-                for number, texts in own.items()
+                for number, texts in pictures.items()
                 for text in (texts if split == "train" else texts[:1])
             ]
-            for split, own in by_image.items()
+            for split, pictures in by_image.items()
         }
         super().__init__(gallery.pictures, size, splits, rows.note, rows.guessed)
 

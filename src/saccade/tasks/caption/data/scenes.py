@@ -53,8 +53,8 @@ class Scenes(generated.Scenes[Captioned]):
 
     def text(self, split: str, index: int) -> str:
         """Return the sentence of an example; its scene is not drawn."""
-        made, _, place = self.described(split, index)
-        return str(made.texts[place % len(made.texts)])
+        made, _, position = self.described(split, index)
+        return str(made.texts[position % len(made.texts)])
 
     def references(self, split: str, index: int) -> tuple[str, ...]:
         """Return all sentences of a scene; it is not drawn."""

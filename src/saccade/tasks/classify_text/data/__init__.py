@@ -74,12 +74,12 @@ def open_corpus(
         >>> open_corpus("reviews").labels
         ('negative', 'positive')
     """
-    place, columns = "data" if data == OBJECTS else data, chosen(COLUMNS, names)
+    source, columns = "data" if data == OBJECTS else data, chosen(COLUMNS, names)
     corpus: Corpus = open_rows(
         data,
         {"reviews": Reviews},
         COLUMNS,
-        lambda rows: Texts(_without_markup(rows) if strip_markup else rows, place),
+        lambda rows: Texts(_without_markup(rows) if strip_markup else rows, source),
         names,
         objects,
         forms="folder, file or files that begin so",

@@ -14,7 +14,7 @@ from typing import NoReturn
 import torch
 from torch import Tensor
 
-from saccade._system.files import check_folder, left_over, told
+from saccade._system.files import check_folder, left_over, system_error_line
 from saccade._system.notes import open_streams, output, say
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.models.encoders import Encoder, open_encoder
@@ -44,18 +44,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     open_streams()
     try:
-        given = _parser().parse_args(arguments)
-        places = _places(given.images, given.output, given.size)  # before the weights, which take a while
-        encoder = open_encoder(given.encoder, given.weights, given.layer)
-        for path in left_over(given.output.parent, glob.escape(given.output.name)):
+        options = _parser().parse_args(arguments)
+        # before the weights, which take a while
+        members = _checked_images(options.images, options.output, options.size)
+        encoder = open_encoder(options.encoder, options.weights, options.layer)
+        for path in left_over(options.output.parent, glob.escape(options.output.name)):
             say(f"{path} is of an extraction that was killed, unless one runs now: remove it")
-        _extract(places, encoder, given.output, given.size)
-        output(f"{given.output}: features of {len(places)} images")
+        _extract(members, encoder, options.output, options.size)
+        output(f"{options.output}: features of {len(members)} images")
     except SaccadeError as error:
         say(str(error))
         return 2
     except OSError as error:
-        say(told(error))
+        say(system_error_line(error))
         return 2
     except KeyboardInterrupt:
         say("interrupted")
@@ -80,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _places(images: Path, output: Path, size: int) -> list[tuple[str, Place]]:
+def _checked_images(images: Path, output: Path, size: int) -> list[tuple[str, Place]]:
     """Check all arguments, and return the images with their paths."""
     if size not in _SIZES:
         raise ArgumentError(f"--size: expected pixels from {_SIZES[0]} to {_SIZES[-1]}, got {size}")
@@ -89,27 +90,29 @@ def _places(images: Path, output: Path, size: int) -> list[tuple[str, Place]]:
     check_folder("--output", output.parent)
     if not images.exists():
         raise ArgumentError(f"expected a folder or archive of images, found none at {images}")
-    if not (places := Images(images).all()):
+    if not (members := Images(images).all()):
         raise ArgumentError(f"{images}: expected images in or below it, found none")
-    return places
+    return members
 
 
-def _extract(places: Sequence[tuple[str, Place]], encoder: Encoder, output: Path, size: int) -> None:
+def _extract(members: Sequence[tuple[str, Place]], encoder: Encoder, output: Path, size: int) -> None:
     """Write the maps of images as a store.
 
     Each image is scaled until it covers a square, and cut to its middle.
     """
 
     def maps() -> Iterator[Tensor]:
-        for first in range(0, len(places), _BATCH):
-            batch = [place for _, place in places[first : first + _BATCH]]
-            images = [read_image(io.BytesIO(one.read()), one.told, channels=3, size=(size, size)) for one in batch]
+        for first in range(0, len(members), _BATCH):
+            batch = [member for _, member in members[first : first + _BATCH]]
+            images = [
+                read_image(io.BytesIO(member.read()), member.told, channels=3, size=(size, size)) for member in batch
+            ]
             yield from encoder.maps(torch.stack(images))[0]
-            say(f"{first + len(batch)} of {len(places)} images")
+            say(f"{first + len(batch)} of {len(members)} images")
 
     _, grid = encoder.maps(torch.zeros(1, 3, size, size, dtype=torch.uint8))
     name = f"{encoder.name} {encoder.layer} {size} × {size}"
-    write_store(output, [path for path, _ in places], maps(), grid=grid, encoder=name, weights=encoder.weights)
+    write_store(output, [path for path, _ in members], maps(), grid=grid, encoder=name, weights=encoder.weights)
 
 
 if __name__ == "__main__":

@@ -273,8 +273,8 @@ def _checked_boxes(boxes: Tensor | _Array, count: int, name: str) -> _Array:
     if array.shape != (count, 4):
         raise ArgumentError(f"boxes: {name}: expected ({count}, 4), got {array.shape}")
     if not (array.min() >= 0 and array.max() <= 1):
-        wanted = "left, top, right and bottom as shares of the image, 0 to 1"
-        raise ArgumentError(f"boxes: {name}: expected {wanted}, got {array.min():g} to {array.max():g}")
+        expected = "left, top, right and bottom as shares of the image, 0 to 1"
+        raise ArgumentError(f"boxes: {name}: expected {expected}, got {array.min():g} to {array.max():g}")
     left, top, right, bottom = array.T
     for less, more, small, large in (("left", "right", left, right), ("top", "bottom", top, bottom)):
         if (wrong := small > large).any():
@@ -295,14 +295,14 @@ def _opened(folder: Path) -> FeatureStore:
     if not all(isinstance(index[name], str) for name in ("encoder", "weights", "contents")):
         raise ValueError(f"an {_INDEX} without encoder, weights and contents")
     values, encoder = _Stored(folder / _VALUES, "<f2"), index["encoder"]
-    known = f"{len(names)} images × {dim}, {encoder or 'encoder unknown'}, contents {index['contents']}"
+    about = f"{len(names)} images × {dim}, {encoder or 'encoder unknown'}, contents {index['contents']}"
     if grid is not None:
         if not isinstance(grid, list) or len(grid) != 2 or not all(type(side) is int and side > 0 for side in grid):
             raise ValueError(f"the grid {grid!r:.60} in the place of rows and columns")
         rows, columns = grid
         if values.shape != (len(names), rows * columns, dim):
             raise ValueError(f"{_VALUES} of shape {values.shape} for {len(names)} maps of {rows} × {columns} × {dim}")
-        printed = f"features {rows} × {columns} of {known}"
+        printed = f"features {rows} × {columns} of {about}"
         return FeatureStore(folder, tuple(names), (rows, columns), encoder, printed, values)
     offsets, boxes, count = _Stored(folder / _OFFSETS, "<i8"), _Stored(folder / _BOXES, "<f4"), values.shape[0]
     if values.shape != (count, dim) or boxes.shape != (count, 4):
@@ -310,5 +310,5 @@ def _opened(folder: Path) -> FeatureStore:
     ends = offsets.read(0, offsets.shape[0])
     if ends.shape != (len(names) + 1,) or ends[0] or ends[-1] != count or (np.diff(ends) < 1).any():
         raise ValueError(f"{_OFFSETS} that do not fit {len(names)} images")
-    printed = f"features of regions of {known}"
+    printed = f"features of regions of {about}"
     return FeatureStore(folder, tuple(names), None, encoder, printed, values, ends, boxes)

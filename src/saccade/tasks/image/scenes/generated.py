@@ -69,13 +69,13 @@ class Scenes(Generated[E]):
         The last scene is cached.
         """
         check_index(split, index, self.size(split))
-        number, place = divmod(index, self.count(split))
+        number, position = divmod(index, self.count(split))
         described = self._last.get((split, number))
         if described is None:
             described = self.describe(split, number)
             self._last.clear()
             self._last[split, number] = described
-        return described, number, place
+        return described, number, position
 
     def count(self, split: str) -> int:
         """Return the number of indices of a scene."""

@@ -52,14 +52,14 @@ class Reading(NamedTuple):
     exact: bool
 
 
-def related(one: Box, other: Box) -> dict[str, bool]:
+def related(box: Box, other: Box) -> dict[str, bool]:
     """Return of each of `RELATIONS` whether it holds between two boxes.
 
     >>> related(Box(0, 50, 9, 59), Box(12, 0, 21, 9))
     {'left of': True, 'right of': False, 'above': False, 'below': True}
     """
-    right = other.left + other.right - one.left - one.right  # between the middles, in half pixels
-    down = other.top + other.bottom - one.top - one.bottom
+    right = other.left + other.right - box.left - box.right  # between the middles, in half pixels
+    down = other.top + other.bottom - box.top - box.bottom
     return {"left of": right > 0, "right of": right < 0, "above": down > 0, "below": down < 0}
 
 
@@ -78,7 +78,7 @@ def references(scene: Scene) -> tuple[str, ...]:
     """
     sentences = []
     for side, relations in ((0, ("left of", "right of")), (1, ("above", "below"))):
-        names = [f"a {thing.colour} {thing.shape}" for thing in sorted(scene.things, key=lambda one: one.box[side])]
+        names = [f"a {thing.colour} {thing.shape}" for thing in sorted(scene.things, key=lambda thing: thing.box[side])]
         sentences += [f" {relations[0]} ".join(names), f" {relations[1]} ".join(names[::-1])]
     return tuple(dict.fromkeys(filter(None, sentences)))
 
@@ -118,8 +118,8 @@ def named(sentence: str, scene: Scene) -> int:
         >>> named("a red circle and a red circle", scene), named("blue cross above a a red circle", scene)
         (1, 2)
     """
-    said = Counter(pairwise(sentence.split()))
-    return sum(min(said[look], count) for look, count in Counter(thing[:2] for thing in scene.things).items())
+    mentions = Counter(pairwise(sentence.split()))
+    return sum(min(mentions[look], count) for look, count in Counter(thing[:2] for thing in scene.things).items())
 
 
 def _parsed(words: list[str]) -> tuple[list[_Look], list[str], list[int]] | None:
@@ -158,13 +158,13 @@ def _assigned(looks: list[_Look], relations: list[str], things: Sequence[Thing])
         # a mention goes without a thing only if there are too few for all, which keeps the states few
         choices = alike[look] if len(alike[look]) >= counts[look] else [*alike[look], -1]
         following: dict[_State, tuple[_Score, tuple[int, ...]]] = {}
-        for (named, last), ((found, held), path) in ways.items():
+        for (named, last), ((matched, held), path) in ways.items():
             for thing in choices:
                 if thing >= 0 and named >> thing & 1:
                     continue
                 true = last >= 0 and thing >= 0 and related(things[last].box, things[thing].box)[relation]
                 state = (named if thing < 0 else named | 1 << thing, thing)
-                score = (found + (thing >= 0), held + true)
+                score = (matched + (thing >= 0), held + true)
                 if state not in following or score > following[state][0]:
                     following[state] = score, (*path, thing)
         ways = following

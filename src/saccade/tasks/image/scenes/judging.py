@@ -67,12 +67,12 @@ def judged(texts: Sequence[str], scenes: Sequence[Scene], maps: Callable[[int], 
         words = list(_words(text, scene))
         if not words:
             continue
-        if (found := maps(number)) is None:
+        if (weights := maps(number)) is None:
             break
-        for place, thing, group in words:
-            seen = pointed(found[place], [scene.things[thing].box], (SIDE, SIDE))
-            hits.append(float(seen.hit))
-            shares.append(seen.share)
+        for position, thing, group in words:
+            reading = pointed(weights[position], [scene.things[thing].box], (SIDE, SIDE))
+            hits.append(float(reading.hit))
+            shares.append(reading.share)
             groups.append(group)
     return Judged(len(hits), int(sum(hits)), sum(shares) / max(1, len(shares)), means(groups, hits))
 

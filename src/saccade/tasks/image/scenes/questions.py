@@ -35,7 +35,7 @@ __all__ = ["ANSWERS", "BLIND", "KINDS", "PLACES", "WORDS", "Question", "ask", "a
 _MOST_COUNTED = 4
 _EXISTENCE, _COLOUR = "is there a {} {} ?", "what colour is the {} ?"
 _COUNTING, _RELATION = "how many {} are there ?", "is the {} {} {} the {} {} ?"
-_PLACE, _NEIGHBOUR = "where is the {} {} ?", "what is {} the {} {} ?"
+_POSITION, _NEIGHBOUR = "where is the {} {} ?", "what is {} the {} {} ?"
 _BY_KIND = {
     "existence": ("no", "yes"),
     "colour": tuple(COLOURS),
@@ -106,17 +106,17 @@ def ask(generator: torch.Generator, least: int = 4, most: int = 6) -> tuple[Scen
     """
     numbers = torch.rand(_NUMBERS + 5 * MOST, generator=generator, dtype=torch.float64).tolist()
     draws = iter(numbers[:_NUMBERS])
-    kind = _one(KINDS, draws)
-    answer, count = _one(_BY_KIND[kind], draws), _one(range(least, most + 1), draws)
-    wanted = _WANTED[kind](answer, count, draws)
+    kind = _choose(KINDS, draws)
+    answer, count = _choose(_BY_KIND[kind], draws), _choose(range(least, most + 1), draws)
+    plan = _PLANS[kind](answer, count, draws)
     boxes = boxes_at_random(count, numbers[_NUMBERS:])
-    if wanted.relation and related(boxes[0], boxes[1])[wanted.relation] != (answer == "yes"):
+    if plan.relation and related(boxes[0], boxes[1])[plan.relation] != (answer == "yes"):
         boxes[:2] = boxes[1], boxes[0]  # one of the two orders has the answer, and both are equally likely
-    looks = [*wanted.looks, *(_one(wanted.others, draws) for _ in range(count - len(wanted.looks)))]
-    places = sorted(range(count), key=lambda place: boxes[place].left)
-    scene = Scene(tuple(Thing(*looks[place], boxes[place]) for place in places))
-    things = tuple(number for number, place in enumerate(places) if place < len(wanted.looks))
-    return scene, Question(wanted.text, answer, kind, things)
+    looks = [*plan.looks, *(_choose(plan.others, draws) for _ in range(count - len(plan.looks)))]
+    order = sorted(range(count), key=lambda index: boxes[index].left)
+    scene = Scene(tuple(Thing(*looks[index], boxes[index]) for index in order))
+    things = tuple(number for number, index in enumerate(order) if index < len(plan.looks))
+    return scene, Question(plan.text, answer, kind, things)
 
 
 def ask_more(generator: torch.Generator, scene: Scene, count: int) -> list[Question]:
@@ -134,16 +134,16 @@ def ask_more(generator: torch.Generator, scene: Scene, count: int) -> list[Quest
     draws = iter(torch.rand(3 * count, generator=generator, dtype=torch.float64).tolist())
     numbers = _numbers(scene)
     kinds = [kind for kind, every in _ASKABLE.items() if next(every(scene.things, numbers), None)]
-    known: dict[str, dict[str, list[_Asked]]] = {}
+    by_kind: dict[str, dict[str, list[_Form]]] = {}
     questions = []
     for _ in range(count):
-        kind = _one(kinds, draws)
-        if kind not in known:
-            known[kind] = {}
-            for answer, asked in _ASKABLE[kind](scene.things, numbers):
-                known[kind].setdefault(answer, []).append(asked)
-        answer = _one(tuple(known[kind]), draws)
-        text, words, things = _one(known[kind][answer], draws)
+        kind = _choose(kinds, draws)
+        if kind not in by_kind:
+            by_kind[kind] = {}
+            for answer, form in _ASKABLE[kind](scene.things, numbers):
+                by_kind[kind].setdefault(answer, []).append(form)
+        answer = _choose(tuple(by_kind[kind]), draws)
+        text, words, things = _choose(by_kind[kind][answer], draws)
         questions.append(Question(text.format(*words), answer, kind, things))
     return questions
 
@@ -164,15 +164,15 @@ def askable(scene: Scene) -> dict[str, list[Question]]:
     numbers = _numbers(scene)
     return {
         kind: [
-            Question(asked.text.format(*asked.words), answer, kind, asked.things)
-            for answer, asked in every(scene.things, numbers)
-            if asked.things
+            Question(form.text.format(*form.words), answer, kind, form.things)
+            for answer, form in every(scene.things, numbers)
+            if form.things
         ]
         for kind, every in {**_ASKABLE, "neighbour": _all_neighbours}.items()
     }
 
 
-class _Asked(NamedTuple):
+class _Form(NamedTuple):
     """A question about a scene, as a form and its words."""
 
     text: str
@@ -180,56 +180,56 @@ class _Asked(NamedTuple):
     things: tuple[int, ...]
 
 
-def _all_existence(_: Sequence[Thing], numbers: _Numbers) -> Iterator[tuple[str, _Asked]]:
+def _all_existence(_: Sequence[Thing], numbers: _Numbers) -> Iterator[tuple[str, _Form]]:
     for look in _LOOKS:
-        found = numbers.get(look, ())
-        yield "yes" if found else "no", _Asked(_EXISTENCE, look, found)
+        matching = numbers.get(look, ())
+        yield "yes" if matching else "no", _Form(_EXISTENCE, look, matching)
 
 
-def _all_colour(things: Sequence[Thing], numbers: _Numbers) -> Iterator[tuple[str, _Asked]]:
+def _all_colour(things: Sequence[Thing], numbers: _Numbers) -> Iterator[tuple[str, _Form]]:
     for shape in SHAPES:
-        found = numbers.get(shape, ())
-        if len(found) == 1:
-            yield things[found[0]].colour, _Asked(_COLOUR, (shape,), found)
+        matching = numbers.get(shape, ())
+        if len(matching) == 1:
+            yield things[matching[0]].colour, _Form(_COLOUR, (shape,), matching)
 
 
-def _all_counting(_: Sequence[Thing], numbers: _Numbers) -> Iterator[tuple[str, _Asked]]:
+def _all_counting(_: Sequence[Thing], numbers: _Numbers) -> Iterator[tuple[str, _Form]]:
     for word in (*COLOURS, *SHAPES):
-        found = numbers.get(word, ())
-        if len(found) <= _MOST_COUNTED:
-            yield str(len(found)), _Asked(_COUNTING, (_many(word),), found)
+        matching = numbers.get(word, ())
+        if len(matching) <= _MOST_COUNTED:
+            yield str(len(matching)), _Form(_COUNTING, (_many(word),), matching)
 
 
-def _all_relation(things: Sequence[Thing], numbers: _Numbers) -> Iterator[tuple[str, _Asked]]:
+def _all_relation(things: Sequence[Thing], numbers: _Numbers) -> Iterator[tuple[str, _Form]]:
     only = [number for number, thing in enumerate(things) if len(numbers[thing[:2]]) == 1]
     for first, second in permutations(only, 2):
-        one, other, pair = things[first], things[second], (min(first, second), max(first, second))
-        for relation, holding in related(one.box, other.box).items():
-            yield "yes" if holding else "no", _Asked(_RELATION, (*one[:2], relation, *other[:2]), pair)
+        subject, other, pair = things[first], things[second], (min(first, second), max(first, second))
+        for relation, holding in related(subject.box, other.box).items():
+            yield "yes" if holding else "no", _Form(_RELATION, (*subject[:2], relation, *other[:2]), pair)
 
 
-def _all_places(things: Sequence[Thing], numbers: _Numbers) -> Iterator[tuple[str, _Asked]]:
+def _all_places(things: Sequence[Thing], numbers: _Numbers) -> Iterator[tuple[str, _Form]]:
     for look in _LOOKS:
-        found = numbers.get(look, ())
-        if len(found) == 1:
-            left, top, right, bottom = things[found[0]].box
-            place = PLACES[2 * (top + bottom >= SIDE) + (left + right >= SIDE)]
-            yield place, _Asked(_PLACE, look, found)
+        matching = numbers.get(look, ())
+        if len(matching) == 1:
+            left, top, right, bottom = things[matching[0]].box
+            corner = PLACES[2 * (top + bottom >= SIDE) + (left + right >= SIDE)]
+            yield corner, _Form(_POSITION, look, matching)
 
 
-def _all_neighbours(things: Sequence[Thing], numbers: _Numbers) -> Iterator[tuple[str, _Asked]]:
+def _all_neighbours(things: Sequence[Thing], numbers: _Numbers) -> Iterator[tuple[str, _Form]]:
     for number, thing in enumerate(things):
         if len(numbers[thing[:2]]) > 1:
             continue
         others = [other for other in range(len(things)) if other != number]
         for relation in RELATIONS:
-            found = [other for other in others if related(things[other].box, thing.box)[relation]]
-            if len(found) == 1:
-                answer = "a {} {}".format(*things[found[0]][:2])
-                yield answer, _Asked(_NEIGHBOUR, (relation, *thing[:2]), tuple(sorted((number, *found))))
+            neighbours = [other for other in others if related(things[other].box, thing.box)[relation]]
+            if len(neighbours) == 1:
+                answer = "a {} {}".format(*things[neighbours[0]][:2])
+                yield answer, _Form(_NEIGHBOUR, (relation, *thing[:2]), tuple(sorted((number, *neighbours))))
 
 
-_ASKABLE: dict[str, Callable[[Sequence[Thing], _Numbers], Iterator[tuple[str, _Asked]]]] = {
+_ASKABLE: dict[str, Callable[[Sequence[Thing], _Numbers], Iterator[tuple[str, _Form]]]] = {
     "existence": _all_existence,
     "colour": _all_colour,
     "counting": _all_counting,
@@ -251,7 +251,7 @@ def _many(word: str) -> str:
     return f"{word} things" if word in COLOURS else _PLURALS[word]
 
 
-class _Wanted(NamedTuple):
+class _Plan(NamedTuple):
     """A question, and the things of a scene with its answer."""
 
     text: str
@@ -260,39 +260,39 @@ class _Wanted(NamedTuple):
     relation: str = ""  # of the first two things
 
 
-def _existence(answer: str, count: int, draws: Iterator[float]) -> _Wanted:
-    look = _one(_LOOKS, draws)
-    found = 0
+def _existence(answer: str, count: int, draws: Iterator[float]) -> _Plan:
+    look = _choose(_LOOKS, draws)
+    hits = 0
     if answer == "yes":  # one or more things, as likely as in a scene of things with any looks
         share = 1 / len(_LOOKS)
-        ways = [comb(count, found) * share**found * (1 - share) ** (count - found) for found in range(1, count + 1)]
+        ways = [comb(count, hits) * share**hits * (1 - share) ** (count - hits) for hits in range(1, count + 1)]
         sums = list(accumulate(ways))
-        found = min(1 + bisect(sums, next(draws) * sums[-1]), count)
+        hits = min(1 + bisect(sums, next(draws) * sums[-1]), count)
     others = [other for other in _LOOKS if other != look]
-    return _Wanted(_EXISTENCE.format(*look), [look] * found, others)
+    return _Plan(_EXISTENCE.format(*look), [look] * hits, others)
 
 
-def _colour(answer: str, _: int, draws: Iterator[float]) -> _Wanted:
-    shape = _one(SHAPES, draws)
-    return _Wanted(_COLOUR.format(shape), [(answer, shape)], [look for look in _LOOKS if look[1] != shape])
+def _colour(answer: str, _: int, draws: Iterator[float]) -> _Plan:
+    shape = _choose(SHAPES, draws)
+    return _Plan(_COLOUR.format(shape), [(answer, shape)], [look for look in _LOOKS if look[1] != shape])
 
 
-def _counting(answer: str, _: int, draws: Iterator[float]) -> _Wanted:
-    word = _one((*COLOURS, *SHAPES), draws)
+def _counting(answer: str, _: int, draws: Iterator[float]) -> _Plan:
+    word = _choose((*COLOURS, *SHAPES), draws)
     counted = [look for look in _LOOKS if word in look]
-    looks = [_one(counted, draws) for _ in range(int(answer))]
-    return _Wanted(_COUNTING.format(_many(word)), looks, [look for look in _LOOKS if word not in look])
+    looks = [_choose(counted, draws) for _ in range(int(answer))]
+    return _Plan(_COUNTING.format(_many(word)), looks, [look for look in _LOOKS if word not in look])
 
 
-def _relation(_: str, __: int, draws: Iterator[float]) -> _Wanted:
-    one = _one(_LOOKS, draws)
-    other = _one([look for look in _LOOKS if look != one], draws)
-    relation = _one(RELATIONS, draws)
-    others = [look for look in _LOOKS if look not in (one, other)]
-    return _Wanted(_RELATION.format(*one, relation, *other), [one, other], others, relation)
+def _relation(_: str, __: int, draws: Iterator[float]) -> _Plan:
+    first = _choose(_LOOKS, draws)
+    other = _choose([look for look in _LOOKS if look != first], draws)
+    relation = _choose(RELATIONS, draws)
+    others = [look for look in _LOOKS if look not in (first, other)]
+    return _Plan(_RELATION.format(*first, relation, *other), [first, other], others, relation)
 
 
-_WANTED: dict[str, Callable[[str, int, Iterator[float]], _Wanted]] = {
+_PLANS: dict[str, Callable[[str, int, Iterator[float]], _Plan]] = {
     "existence": _existence,
     "colour": _colour,
     "counting": _counting,
@@ -300,5 +300,5 @@ _WANTED: dict[str, Callable[[str, int, Iterator[float]], _Wanted]] = {
 }
 
 
-def _one(choices: Sequence[_T], draws: Iterator[float]) -> _T:
+def _choose(choices: Sequence[_T], draws: Iterator[float]) -> _T:
     return choices[int(next(draws) * len(choices))]

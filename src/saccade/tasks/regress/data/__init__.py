@@ -58,7 +58,7 @@ def open_numbers(
     for option, value in choice._asdict().items():
         if data in BUILTIN and value not in (None, False):
             way_out = f"leave {'it' if value is True else value} out"
-            raise ArgumentError(f"--{option}: expected none for {data}, whose columns are known; {way_out}")
+            raise ArgumentError(f"--{option}: expected none for {data}, whose columns are fixed; {way_out}")
     if choice.sets and choice.decimal is not None:
         raise ArgumentError(
             f"--decimal: expected none beside --sets, got {choice.decimal}; write decimals with a point"

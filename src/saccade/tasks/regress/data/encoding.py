@@ -150,7 +150,7 @@ class Encoding:
 
     @cached_property
     def written(self) -> dict[str, Written]:
-        """How the columns are written that need it."""
+        """Formats of the numbers and dates of columns, by name."""
         return {column.name: column.written for column in self.columns if column.written is not None}
 
     @property

@@ -1,4 +1,4 @@
-"""Columns that number or name the rows of a table, which answer nothing."""
+"""Columns that number or name the rows of a table and predict nothing."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|#")
 
 
 def find_identifiers(columns: Mapping[str, Sequence[Any]]) -> tuple[list[str], list[str]]:
-    """Return the names of columns to leave out, and those of other columns that count the rows.
+    """Return the names of columns to leave out, and of others that count the rows.
 
     A column to leave out has the name of an identifier, and other integers or texts in each row. Or it has the name of
     a row number, and counts the rows.

@@ -47,7 +47,7 @@ def known_columns(
 
 @dataclass(frozen=True, eq=False)
 class KnownColumns:
-    """A table whose rows have the features of a run.
+    """A table with the features of a run.
 
     Args:
         data: the table.
@@ -71,7 +71,7 @@ class KnownColumns:
             ArgumentError: for a cell of another kind than those of training.
         """
         row = self.data.rows.row(split, index)
-        named = {name: row["numbers"][place] for name, place in zip(self.names, self.places, strict=True)}
+        named = {name: row["numbers"][position] for name, position in zip(self.names, self.places, strict=True)}
         written = {} if self.encoding is None else self.encoding.written
         try:
             cells = tuple(cell for _, cell in column_cells(self.names, named, written=written))

@@ -36,7 +36,7 @@ __all__ = [
     "ranges",
 ]
 
-_MOST = 10_000_000  # rows, which take 4 GiB
+_LARGEST = 10_000_000  # rows, which take 4 GiB
 _MOST_COLUMNS = 5_000  # of features: reading 8,000 takes 20 seconds
 _RANGES = 4  # of a single feature
 _SAMPLE = 10_000  # rows that show how numbers are written
@@ -86,7 +86,7 @@ class Choice(NamedTuple):
     target: str | None = None
     """Names separated by commas. None: the last column."""
     features: str | None = None
-    """Names separated by commas, or names with a minus to leave out. None: all other columns."""
+    """Names separated by commas, or, with a minus, to leave out. None: all others."""
     sets: bool = False
     """Whether the features of a row are a set, of any size."""
     decimal: str | None = None
@@ -207,7 +207,7 @@ class Reader:
         self.named, self.left, self.written = True, tuple[str, ...](), dict[str, Written]()
 
     def prepare(self, table: Table) -> None:
-        """Choose the columns by the first training rows: their names, and how their numbers are written.
+        """Choose the columns, and the format of their numbers, by the first training rows.
 
         Features of other data are read as those of the run (`known_columns`).
 
@@ -242,8 +242,8 @@ class Reader:
             ValueError: if the row has other columns, or other kinds of cells.
         """
         self.count += 1
-        if self.count > _MOST:
-            raise ValueError(f"expected at most {_MOST:,} rows, got more; train on fewer")
+        if self.count > _LARGEST:
+            raise ValueError(f"expected at most {_LARGEST:,} rows, got more; train on fewer")
         self.named = isinstance(row, Mapping)
         named = row if isinstance(row, Mapping) else _pair(row)
         cells = {str(name): cell for name, cell in named.items()}
@@ -276,8 +276,8 @@ class Reader:
         if self.choice.sets and not self.choice.features:
             return [name for name in cells if name not in (*self.outputs, *self.left, *_INDEXES, SPLIT)]
         missing = [name for name in (*self.inputs, *self.outputs) if name not in cells]
-        known = cells if self.choice.features else {*self.names, *_INDEXES, SPLIT}
-        parts = (("without", missing), ("with", [name for name in cells if name not in known]))
+        expected = cells if self.choice.features else {*self.names, *_INDEXES, SPLIT}
+        parts = (("without", missing), ("with", [name for name in cells if name not in expected]))
         if differences := ", ".join(f"{word} {inventory(part)}" for word, part in parts if part):
             raise ValueError(f"expected the columns of the first row, got others: {differences}")
         return self.inputs
@@ -310,7 +310,10 @@ class Reader:
             self.note = f"{self.where}: left out the column {unused[0]}, an unnamed index of the rows{way_out}"
 
     def _leave_out(self, cells: Mapping[str, Sequence[Any]]) -> None:
-        """Leave out features that identify rows, unless an option names them, and note others that count rows."""
+        """Leave out features that identify rows, unless an option names them.
+
+        A note names further features that count the rows.
+        """
         features = _names(self.choice.features)
         if len(self.inputs) < 2 or (features and set(features) & set(self.names)):
             return
@@ -339,7 +342,7 @@ class Reader:
 
 
 def _texts(cells: Sequence[Any]) -> list[str]:
-    """Return the texts of a column without blanks, none if it has cells of other kinds."""
+    """Return the texts of a column without blanks, [] for cells of other kinds."""
     filled = [cell for cell in cells if not is_empty(cell)]
     if not all(isinstance(cell, str) for cell in filled):
         return []

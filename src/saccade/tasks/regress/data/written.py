@@ -1,4 +1,4 @@
-"""Numbers and dates as people write them: decimal commas, thousands, units and days first.
+"""Numbers and dates of people: decimal commas, thousands, units, days first.
 
     3,14    119,746.50    1 200 €    $1,200    62%    31.12.2020    12/31/2020
 
@@ -41,7 +41,7 @@ _PIVOT = 69  # two digits of a year from here on are of the 20th century, as by 
 
 
 class Written(NamedTuple):
-    """How the numbers or the dates of a column are written.
+    """Format of the numbers or the dates of a column.
 
     Args:
         decimal: mark of decimals, "." or ",".
@@ -93,7 +93,8 @@ def find_written(
     """
     texts = {name: Counter(" ".join(text.split()) for text in cells) for name, cells in columns.items()}
     marks = {name: [mark for mark in DECIMALS if _fits(counts, mark)] for name, counts in texts.items()}
-    clear = {found[0] for name, found in marks.items() if len(found) == 1 and re.search("[.,]", "".join(texts[name]))}
+    single = {name: fitting[0] for name, fitting in marks.items() if len(fitting) == 1}
+    clear = {mark for name, mark in single.items() if re.search("[.,]", "".join(texts[name]))}
     usual = decimal or (next(iter(clear)) if len(clear) == 1 else None)
     result, notes = dict[str, Written](), defaultdict[str, list[str]](list)
     for name, counts in texts.items():
@@ -154,12 +155,12 @@ def _decimal(name: str, counts: Counter[str], usual: str | None) -> tuple[str, s
 
 
 def _numbers(name: str, counts: Counter[str], decimal: str) -> tuple[Written | None, str]:
-    """Return how numbers are written, with a note. None: with decimal points and nothing else."""
+    """Return the format of numbers and a note. None: with decimal points alone."""
     numbers = {text: number for text in counts if (number := _number(text, decimal))}
     units = {unit: text for text, (_, unit) in numbers.items()}
     if len(units.keys() - {""}) > 1 or ("%" in units and len(units) > 1):
-        one, other = list(units.values())[:2]
-        raise CellError(name, f"expected numbers of one unit, got {one} and {other}; convert them{left_out(name)}")
+        first, other = list(units.values())[:2]
+        raise CellError(name, f"expected numbers of one unit, got {first} and {other}; convert them{left_out(name)}")
     if decimal == "." and all(is_readable(number_of, text) for text in numbers):
         return None, ""
     unit = next(filter(None, units), "")
@@ -199,7 +200,7 @@ def _date(text: str, first: str) -> str:
     if parts is None or (len(parts[1]) == 4) != (first == "year"):
         return ""
     order = {"year": (1, 3, 4), "day": (4, 3, 1), "month": (4, 1, 3)}[first]
-    year, month, day = (int(parts[place]) for place in order)
+    year, month, day = (int(parts[group]) for group in order)
     if len(parts[order[0]]) <= 2:
         year += 1900 if year >= _PIVOT else 2000
     clock = parts[5] or "00:00"

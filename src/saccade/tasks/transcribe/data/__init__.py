@@ -59,14 +59,14 @@ def open_corpus(
         >>> open_corpus("tones").size("test")
         500
     """
-    path, names, own = Path(data), names or SplitNames(), RATE if rate is None else rate
+    path, names, hertz = Path(data), names or SplitNames(), RATE if rate is None else rate
     if language is not None and data not in BUILTIN:
         raise ArgumentError(f"--language: expected only with --data {', '.join(BUILTIN)}, got {language}")
     if data in BUILTIN:
         names.refuse(data)
         return _checked(_BUILTIN[data](language), data, rate)
-    check_rate(own)
-    cells = columns(own, None if data == OBJECTS else path if path.is_dir() else path.parent)
+    check_rate(hertz)
+    cells = columns(hertz, None if data == OBJECTS else path if path.is_dir() else path.parent)
     read = partial(load, data, cells, names, objects, key=lambda row: row["listed"] or row["audio"], **_HOW)
     rows = read()
     for layout, corpus in ((fsdd, Digits.of), (an4, partial(Recordings, rate=None))):
@@ -76,7 +76,7 @@ def open_corpus(
     if rows is None:
         names.check("train", data)
         raise no_such_data(data, BUILTIN, holds=_HOLDS)
-    return Recordings(rows, own)
+    return Recordings(rows, hertz)
 
 
 _HOW: dict[str, Any] = {
@@ -95,6 +95,6 @@ _HOLDS = (
 def _checked(corpus: Corpus, data: str, rate: int | None) -> Corpus:
     """Return a corpus with a fixed rate or none, or reject another `rate`."""
     if rate not in (None, corpus.rate):
-        own = f"its recordings have {corpus.rate} Hz" if corpus.rate else "its signals are features, which have none"
-        raise ArgumentError(f"--rate: expected none for {data}, as {own}; leave {rate} out")
+        reason = f"its recordings have {corpus.rate} Hz" if corpus.rate else "its signals are features, which have none"
+        raise ArgumentError(f"--rate: expected none for {data}, as {reason}; leave {rate} out")
     return corpus

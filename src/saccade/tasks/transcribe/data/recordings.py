@@ -184,8 +184,8 @@ def _part(samples: Tensor, row: Row, rate: int, where: str) -> Tensor:
     end = len(samples) if duration is None else first + round(duration * rate)
     if not first < min(end, len(samples)) or end - len(samples) > _SLACK * rate:
         until = "on" if duration is None else f"to {offset + duration:g} s"
-        wanted = f"sound from {offset:g} s {until}, as its offset and duration say"
-        raise ArgumentError(f"{where}: expected {wanted}, got {len(samples) / rate:g} s in {row['audio']}")
+        expected = f"sound from {offset:g} s {until}, as its offset and duration say"
+        raise ArgumentError(f"{where}: expected {expected}, got {len(samples) / rate:g} s in {row['audio']}")
     return samples[first:end].clone()  # the file's samples stay cached for other parts
 
 
@@ -223,12 +223,12 @@ def _sound(cell: Any, rate: int, folder: Path | None) -> Sound:
         raise ValueError(f"expected a recording, got an empty cell; {FILL}")
     if isinstance(cell, str | Path):
         return _file(folder, str(cell).strip()) if folder else read_whole(Path(cell), rate, str(cell)).samples
-    own = rate
+    source_rate = rate
     if isinstance(cell, Mapping):
-        cell, own = cell["array"], int(cell["sampling_rate"])
+        cell, source_rate = cell["array"], int(cell["sampling_rate"])
     samples = _floats(array_of(cell))
     if samples.ndim == 1 and len(samples) and bool(samples.isfinite().all()):
-        samples = resample(samples, own, rate)
+        samples = resample(samples, source_rate, rate)
         if bool(samples.isfinite().all()):  # the largest floats may not be resampled
             return samples
     raise ValueError(f"expected a waveform (samples,) of finite numbers, got shape {tuple(samples.shape)}")
@@ -260,7 +260,7 @@ def _floats(samples: np.ndarray) -> Tensor:
         low, high = np.iinfo(samples.dtype).min, np.iinfo(samples.dtype).max + 1
         samples = (samples - (low + high) / 2) / ((high - low) / 2)
     elif samples.dtype.kind != "f":
-        wanted = "expected a waveform, an array of floats in [-1, 1] or of integers of 8, 16 or 32 bits"
+        expected = "expected a waveform, an array of floats in [-1, 1] or of integers of 8, 16 or 32 bits"
         way_out = "; divide them by their full scale" if samples.dtype.kind in "iu" else ""
-        raise ValueError(f"{wanted}, got {samples.dtype}{way_out}")
+        raise ValueError(f"{expected}, got {samples.dtype}{way_out}")
     return torch.as_tensor(samples, dtype=torch.float32)

@@ -70,9 +70,10 @@ class Digits:
         recordings: dict[str, dict[str, list[Recording]]] = {split: {} for split in SPLITS}
         for split in SPLITS:
             for index in range(read.size(split)):
-                one = read.example(split, index)
-                notes += one.notes
-                recordings[split].setdefault(one.group, []).append(replace(one, name=Path(one.name).name, notes=()))
+                recording = read.example(split, index)
+                notes += recording.notes
+                renamed = replace(recording, name=Path(recording.name).name, notes=())
+                recordings[split].setdefault(recording.group, []).append(renamed)
         for path in sorted((row["audio"] for part in rows.splits.values() for row in part), key=lambda path: path.name):
             data = path.read_bytes()
             digest.update(f"{path.name} {len(data)} ".encode() + data)
@@ -88,13 +89,13 @@ class Digits:
             ArgumentError: if there is no such split, or no such index in it.
         """
         chosen = self._chosen(split, index)
-        signal = _join([one.signal for one in chosen], generator(0, "pauses", split, index))
+        signal = _join([recording.signal for recording in chosen], generator(0, "pauses", split, index))
         name = chosen[0].name if len(chosen) == 1 else f"{split} {index}"
-        return Recording(name, signal, " ".join(one.text for one in chosen), chosen[0].group)
+        return Recording(name, signal, " ".join(recording.text for recording in chosen), chosen[0].group)
 
     def text(self, split: str, index: int) -> str:
         """Return the words of an utterance."""
-        return " ".join(one.text for one in self._chosen(split, index))
+        return " ".join(recording.text for recording in self._chosen(split, index))
 
     def size(self, split: str) -> int | None:
         """Return the number of utterances in a split, None if it is endless.
@@ -105,8 +106,8 @@ class Digits:
         check_split(split)
         if split == "train":
             return None
-        most = max(map(len, self.recordings[split].values()))
-        strings = LONGEST * -(-most // _up_to(LONGEST))  # of each speaker, so that every recording is in one
+        largest = max(map(len, self.recordings[split].values()))
+        strings = LONGEST * -(-largest // _up_to(LONGEST))  # of each speaker, so that every recording is in one
         return max(HELD_OUT, strings * len(self.recordings[split]))
 
     def _chosen(self, split: str, index: int) -> list[Recording]:
@@ -116,9 +117,9 @@ class Digits:
         if split == "train":
             recordings = self.recordings[split][speakers[derive(0, "speaker", index) % len(speakers)]]
             length = 1 + derive(0, "length", index) % LONGEST
-            return [recordings[derive(0, "digit", index, place) % len(recordings)] for place in range(length)]
-        number, place = divmod(index, len(speakers))
-        return self._held_out(split, speakers[place], number)
+            return [recordings[derive(0, "digit", index, position) % len(recordings)] for position in range(length)]
+        number, position = divmod(index, len(speakers))
+        return self._held_out(split, speakers[position], number)
 
     def _held_out(self, split: str, speaker: str, number: int) -> list[Recording]:
         """A held-out string, of lengths 1 to 7 in turn.
@@ -128,8 +129,8 @@ class Digits:
         rounds, shorter = divmod(number, LONGEST)
         first = rounds * _up_to(LONGEST) + _up_to(shorter)
         recordings, chosen = self.recordings[split][speaker], list[Recording]()
-        for place in range(first, first + shorter + 1):
-            epoch, offset = divmod(place, len(recordings))
+        for position in range(first, first + shorter + 1):
+            epoch, offset = divmod(position, len(recordings))
             chosen.append(recordings[_order(len(recordings), split, speaker, epoch)[offset]])
         return chosen
 
@@ -153,8 +154,8 @@ def _quietest(samples: Tensor) -> float:
 
 def _join(signals: Sequence[Tensor], draws: torch.Generator) -> Tensor:
     quiet, parts = min(map(_quietest, signals)), [signals[0]]
-    least, most = (round(RATE * seconds) for seconds in PAUSE)
+    least, longest = (round(RATE * seconds) for seconds in PAUSE)
     for signal in signals[1:]:
-        length = int(torch.randint(least, most + 1, (), generator=draws))
+        length = int(torch.randint(least, longest + 1, (), generator=draws))
         parts += [quiet * torch.randn(length, generator=draws).clamp(-4, 4), signal]
     return torch.cat(parts)

@@ -120,7 +120,7 @@ def sent(digits: str, draws: torch.Generator, pitch: float = 1.0) -> Tensor:
     (torch.Size([3811]), tensor(True))
     """
     lengths = (_between(*LENGTHS, 2 * len(digits) + 1, draws) * RATE).round().int().tolist()
-    return torch.cat([_part(digits, place, length, pitch) for place, length in enumerate(lengths)])
+    return torch.cat([_part(digits, position, length, pitch) for position, length in enumerate(lengths)])
 
 
 def noisy(sound: Callable[[], Tensor], draws: torch.Generator) -> Tensor:
@@ -137,13 +137,13 @@ def noisy(sound: Callable[[], Tensor], draws: torch.Generator) -> Tensor:
     return (clean + noise).clamp(-1, 1)
 
 
-def _between(least: float, most: float, count: int, draws: torch.Generator) -> Tensor:
-    return least + (most - least) * torch.rand(count, generator=draws)
+def _between(least: float, largest: float, count: int, draws: torch.Generator) -> Tensor:
+    return least + (largest - least) * torch.rand(count, generator=draws)
 
 
-def _part(digits: str, place: int, length: int, pitch: float) -> Tensor:
+def _part(digits: str, position: int, length: int, pitch: float) -> Tensor:
     """A pause at even places of a string, a key at odd ones."""
-    if place % 2 == 0:
+    if position % 2 == 0:
         return torch.zeros(length)
     turns = 2 * torch.pi / RATE * pitch * torch.arange(length)
-    return sum((torch.sin(frequency * turns) for frequency in FREQUENCIES[digits[place // 2]]), torch.zeros(length))
+    return sum((torch.sin(frequency * turns) for frequency in FREQUENCIES[digits[position // 2]]), torch.zeros(length))

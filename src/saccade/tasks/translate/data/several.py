@@ -30,7 +30,7 @@ class SeveralDates(Generated[Pair]):
     def make(self, split: str, index: int) -> Pair:
         size = self.size(split)
         count = 1 + (index // _BLOCK if size else derive(0, split, index)) % len(COUNTS)
-        others = (derive(0, split, index, place) % (size or _ENDLESS) for place in range(1, count))
+        others = (derive(0, split, index, position) % (size or _ENDLESS) for position in range(1, count))
         dates = [Dates().example(split, number) for number in (index, *others)]
         return Pair("; ".join(date.source for date in dates), " ".join(date.target for date in dates), str(count))
 

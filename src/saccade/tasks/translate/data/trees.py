@@ -102,7 +102,7 @@ class Trees(Generated[Pair]):
     def make(self, split: str, index: int) -> Pair:
         sentence, tree = next(_drawn(split, index)) if split == "train" else _held_out(split)[index]
         words = sentence.count(" ") + 1
-        return Pair(sentence, tree, next((most for most in LENGTHS if most and words <= int(most)), ""))
+        return Pair(sentence, tree, next((length for length in LENGTHS if length and words <= int(length)), ""))
 
     @property
     def held_out(self) -> int:
@@ -125,13 +125,13 @@ def draw(random: Random, symbol: str = "S", deepest: int = _DEEPEST) -> tuple[li
         >>> draw(Random(0), "PP:with")
         (['with', 'every', 'child'], ['(PP', 'IN', '(NP', 'DT', 'NN', ')NP', ')PP'])
     """
-    shown = symbol.partition(":")[0]
+    tag = symbol.partition(":")[0]
     if symbol in WORDS:
-        return [WORDS[symbol][int(random.random() * len(WORDS[symbol]))]], [shown]
+        return [WORDS[symbol][int(random.random() * len(WORDS[symbol]))]], [tag]
     sums, ways = _ways(symbol, deepest)
     parts = [draw(random, part, deepest - 1) for part in ways[bisect(sums, random.random() * sums[-1])]]
     words, tree = ([token for part in side for token in part] for side in zip(*parts, strict=True))
-    return words, [f"({shown}", *tree, f"){shown}"] if shown else tree
+    return words, [f"({tag}", *tree, f"){tag}"] if tag else tree
 
 
 @cache
