@@ -8,6 +8,7 @@ import pytest
 
 from commands import ROOT, accept, commands, words
 from jobs import JOBS
+from scripts import script
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ROWS = [row.strip("|").split(" | ") for row in re.findall(r"^\| \[.*\|$", README, flags=re.M)]
@@ -51,10 +52,23 @@ def test_a_job_has_the_figures_of_its_file(row):
     assert {name: options[name] for name in kept if name in options} == {n: v for n, v in kept.items() if n in options}
 
 
+def test_thumbnails_are_cut_from_pictures():
+    numpy, image = pytest.importorskip("numpy"), pytest.importorskip("PIL.Image")
+    thumbnails = script("tools/draw_thumbnails.py")
+    assert list(thumbnails.SQUARES) == list(JOBS)
+    for job, row in zip(JOBS, ROWS, strict=True):
+        path = ROOT / re.search(r'src="([^"]+)"', row[-1])[1]
+        assert path == thumbnails.PICTURES / f"thumbs/{job}.png"
+        with image.open(path) as picture:
+            assert picture.size == (thumbnails.SIDE, thumbnails.SIDE)
+            difference = numpy.asarray(picture, dtype=int) - numpy.asarray(thumbnails.thumbnail(job), dtype=int)
+        assert abs(difference).max() <= 2, "run python tools/draw_thumbnails.py"
+
+
 def test_targets_are_those_of_the_page():
     text = " ".join(README.split())
     met, missed, _ = targets("CPU")
-    assert f"Of {met + missed} [targets](results/benchmarks/attention.md), {met} are met" in text
+    assert f"of {met + missed} [targets](results/benchmarks/attention.md), {met} are met" in text
     met, missed, unmeasured = targets("GPU")
     whole = met + missed + unmeasured
     assert f"of {whole} [targets](results/benchmarks/attention.md), {met} are met and {missed} missed" in text
