@@ -83,7 +83,7 @@ def test_commands_are_accepted_by_their_parsers(name):
 
 
 def test_commands_of_jobs_run_or_have_an_obstacle():
-    """Each page of a job runs all verbs, and most commands run. `pytest -rP` shows how many have which obstacle."""
+    """Each page of a job runs four verbs, and most commands run. `pytest -rP` shows the counts of obstacles."""
     for name in GUIDES:
         print(name, dict(Counter(why_not or "run" for _, why_not in PLANS[name])))  # noqa: T201
     pages = {task: PLANS[f"docs/{task}.md"] for task in TASKS}
@@ -118,9 +118,9 @@ saccade report length
 @pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")
 @pytest.mark.parametrize("name", GUIDES)
 def test_commands_of_a_page_run(name, tmp_path, monkeypatch, capsys):
-    """In their order, in one folder, with trainings of two steps on few examples. Python blocks that load a run follow.
+    """Run in their order in one folder, with trainings of two steps on few examples.
 
-    A run that such a block loads trains to its end.
+    Python blocks follow if one of them loads a run. Such a run trains to its end.
     """
     from tasks.laws.table import shrink  # imports all tasks
 
@@ -128,7 +128,8 @@ def test_commands_of_a_page_run(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("docs").mkdir()
     for path in (ROOT / "docs").glob("*.*"):
-        shutil.copy(path, "docs")
+        if path.suffix != ".md":
+            shutil.copy(path, "docs")
     for command in [command for command, why_not in PLANS[name] if why_not is None]:
         assert main(cut_short(command, loaded(TEXT_OF[name]))) == 0, command
         assert capsys.readouterr().out.strip(), command
