@@ -1,12 +1,12 @@
 # One virtual environment for everything; it is made again where what it is made from has changed.
 #   make demo      trains a model that reads dates in twenty languages, and draws what it attends to
-#   make test      the first tier of tests: each module, invariant, job and verb once, five minutes on two cores
+#   make test      the first tier of tests: each module, invariant, job and verb once, some 20 minutes on two cores
 #   make test-slow the other tests
 #   make test-all  every test
 #   make check     lint, types, and the documentation built strictly
 #   make coverage  the first tier of tests, with the coverage that must not fall
 #   make draws     the tests whose examples are drawn, on new examples, ROUNDS times over
-#   make mutants   break the source in 32 places: `make test` notices
+#   make mutants   break the source in 33 places: `make test` notices
 
 PYTHON ?= python3
 SHELL := /bin/bash

@@ -1,9 +1,10 @@
-"""Commands of pages, read by the parsers that the program itself uses; nothing is trained."""
+"""Commands of pages, read by the parsers that the program itself uses, and those of them that run within seconds."""
 
 import re
 import shlex
 from functools import cache
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 
 from saccade._definitions.argument_hints import choose
@@ -19,6 +20,12 @@ PAGES = {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 }
+
+SECONDS = ("train", "eval", "predict", "look", "export", "data", "list", "env")
+"""Verbs that take seconds, if a training is cut short."""
+PUBLISHED = ("docs/results.md", "docs/reports.md")
+"""Pages whose commands are recipes of published runs, which nobody types in their order."""
+FILE = re.compile(r"[\w./-]+\.[a-z]\w*")
 
 
 def blocks(text):
@@ -57,6 +64,51 @@ def trained():
             if arguments[0] == "train" and "--run" in arguments:
                 folders[arguments[arguments.index("--run") + 1]] = arguments[1]
     return folders
+
+
+def obstacle(command, paths):
+    """Why a command cannot run within seconds beside some paths, in a word or two; None if it can."""
+    if not command.startswith("saccade ") or " | " in command:
+        return "another program"
+    verb, *rest = words(command)
+    if verb not in SECONDS or "--processes" in rest:
+        return "minutes"
+    if verb in ("train", "data") and "--data" in rest:
+        data = rest[rest.index("--data") + 1]
+        if data not in load_task(rest[0]).builtin and not data.startswith("sklearn:"):
+            return "own data"
+    for before, word in pairwise(["", *rest]):
+        needed = (word.startswith("runs/") or FILE.fullmatch(word)) and before not in ("--run", "--output")
+        written = verb == "export" and word == rest[1]
+        if needed and not written and not any(f"{word}/".startswith(f"{path}/") for path in paths):
+            return "own files"
+    return None
+
+
+def plan(text):
+    """Each command of a page with its obstacle, if the commands before it ran in a folder with the files of docs/."""
+    paths, steps = {"docs"}, []
+    for command in commands(text):
+        why_not = obstacle(command, paths)
+        steps.append((command, why_not))
+        if why_not is None:
+            arguments = words(command)
+            paths |= {word for before, word in pairwise(arguments) if before in ("--run", "--output")}
+            paths |= set(arguments[2:3]) if arguments[0] == "export" else set()
+    return steps
+
+
+def loaded(text):
+    """Runs that the Python blocks of a page load."""
+    return re.findall(r'load\("(runs/[\w-]+)"', "".join(re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S)))
+
+
+def cut_short(command, whole=()):
+    """Arguments of a command, whose training has two steps if its run is not one of `whole`."""
+    arguments = words(command)
+    if arguments[0] != "train" or set(arguments) & set(whole):
+        return arguments
+    return [*arguments, "--max-steps", "2", "--validation-examples", "4"]
 
 
 def options(kind, words, suited=None):

@@ -1,13 +1,17 @@
 """Examples of the documentation run, its commands parse, its pages are reachable, and none fetches from elsewhere."""
 
 import re
+import shutil
+from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import yaml
 
 from commands import PAGES as TEXT_OF
-from commands import ROOT, accept, accept_other, commands, quoted, words
+from commands import PUBLISHED, ROOT, accept, accept_other, commands, cut_short, loaded, plan, quoted, words
+from saccade.cli import main
 from saccade.errors import SaccadeError
 from saccade.tasks import TASKS, load_task
 from saccade.tasks.classify_text import CLASSIFY_TEXT
@@ -25,11 +29,13 @@ EXAMPLES = [
     for path in TEXTS
     if "```python\n" in path.read_text(encoding="utf-8") and path.parent.name not in ("learn", "notes")
 ]
+PLANS = {name: plan(text) for name, text in TEXT_OF.items() if name not in PUBLISHED}
+GUIDES = [name for name, steps in PLANS.items() if any(why_not is None for _, why_not in steps)]
 RUN = script("tools/run_blocks.py")
 
 
 @pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")  # torch's, of its own decompositions
-@pytest.mark.parametrize("page", EXAMPLES)
+@pytest.mark.parametrize("page", [case for case in EXAMPLES if not loaded(case.values[0].read_text(encoding="utf-8"))])
 def test_examples_run(page):
     results, _ = RUN.run(page.read_text(encoding="utf-8"), page.name)
     assert results.attempted and not results.failed
@@ -74,6 +80,62 @@ def test_commands_are_accepted_by_their_parsers(name):
             accept_other(command)
         else:
             accept(arguments)
+
+
+def test_commands_of_jobs_run_or_have_an_obstacle():
+    """Each page of a job runs four verbs, and most commands run. `pytest -rP` shows the counts of obstacles."""
+    for name in GUIDES:
+        print(name, dict(Counter(why_not or "run" for _, why_not in PLANS[name])))  # noqa: T201
+    pages = {task: PLANS[f"docs/{task}.md"] for task in TASKS}
+    for task, steps in pages.items():
+        verbs = {command.split()[1] for command, why_not in steps if why_not is None}
+        assert verbs >= {"train", "predict", "look", "eval"}, task
+    obstacles = [why_not for steps in pages.values() for _, why_not in steps]
+    assert obstacles.count(None) > len(obstacles) / 2
+
+
+def test_obstacles_of_commands_are_found():
+    text = """```bash
+pip install .
+saccade predict runs/dates "a line."
+saccade train translate --data dates --run runs/dates
+saccade predict runs/dates "a line."
+saccade predict runs/dates --input docs/dates.txt
+saccade predict runs/dates --input lines.txt
+saccade data translate --data dates --output lines
+saccade predict runs/dates --input lines/inputs.txt --ensemble runs/other
+saccade predict runs/dates --input lines/inputs.txt
+saccade export runs/dates dates.onnx
+saccade train translate --data pairs.tsv
+saccade report length
+```"""
+    run, data, files = None, "own data", "own files"
+    expected = ["another program", files, run, run, run, files, run, files, run, run, data, "minutes"]
+    assert [why_not for _, why_not in plan(text)] == expected
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")
+@pytest.mark.parametrize("name", GUIDES)
+def test_commands_of_a_page_run(name, tmp_path, monkeypatch, capsys):
+    """Run in their order in one folder, with trainings of two steps on few examples.
+
+    Python blocks follow if one of them loads a run. Such a run trains to its end.
+    """
+    from tasks.laws.table import shrink  # imports all tasks
+
+    shrink(monkeypatch.setattr)
+    monkeypatch.chdir(tmp_path)
+    Path("docs").mkdir()
+    for path in (ROOT / "docs").glob("*.*"):
+        if path.suffix != ".md":
+            shutil.copy(path, "docs")
+    for command in [command for command, why_not in PLANS[name] if why_not is None]:
+        assert main(cut_short(command, loaded(TEXT_OF[name]))) == 0, command
+        assert capsys.readouterr().out.strip(), command
+    if loaded(TEXT_OF[name]):
+        results, _ = RUN.run(TEXT_OF[name], name)
+        assert results.attempted and not results.failed
 
 
 def test_a_wrong_command_is_noticed():

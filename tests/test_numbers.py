@@ -35,7 +35,7 @@ SOURCES = {
         "results/multi30k-de-en",
         "results/multi30k-en-fr",
         *(f"results/{file}.json" for file, _ in JOBS.values()),
-        "results/benchmarks/attention-cpu.json",
+        *(f"results/benchmarks/attention-{device}.json" for device in ("cpu", "gpu", "h200")),
     ],
     "docs/baselines.md": ["results/baselines"],
     "docs/benchmarks.md": ["results/benchmarks"],

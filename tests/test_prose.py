@@ -100,6 +100,41 @@ def test_an_exception_excuses_one_fault(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.splitlines() == lines
 
 
+SITE = """# A title
+
+Two words. Three short words.
+
+| a | table |
+
+<!-- tools/write.py writes this table -->
+
+Not by hand.
+
+<!-- end of the table -->
+
+- A `code` word.
+"""
+
+
+def test_lengths_of_pages_are_compared_with_their_limits(tmp_path, monkeypatch, capsys):
+    settings = '[tool.prose]\npaths = []\nexceptions = []\nmean = 3\nwords = {docs = 20, "README.md" = 8}\n'
+    (tmp_path / "docs").mkdir()
+    pages = {"docs/a.md": SITE, "docs/b.md": "Four words in all.", "README.md": "| 9 | words | of a table |\n\nA word."}
+    for name, text in {"pyproject.toml": settings, **pages}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.setattr(PROSE, "ROOT", tmp_path)
+    assert PROSE.main([]) == 1
+    table = [
+        "docs                 12 of     20 words,  3.0 a sentence",
+        "README.md             7 of      8 words,  2.0 a sentence",
+        "docs/b.md: 4.0 words a sentence, more than 3",
+    ]
+    assert capsys.readouterr().out.splitlines() == table
+    (tmp_path / "pyproject.toml").write_text(settings.replace("20", "11").replace("= 3", "= 4"), encoding="utf-8")
+    assert PROSE.main([]) == 1
+    assert capsys.readouterr().out.splitlines()[2:] == ["docs: 12 words, more than 11"]
+
+
 def test_figures_count_words_and_sentences(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(PROSE, "ROOT", tmp_path)
     for name, text in {"src/a.py": '"""Two words. Three short words; told."""', "docs/a.md": "A word."}.items():

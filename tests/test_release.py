@@ -24,13 +24,12 @@ STEPS = [step for job in RELEASE["jobs"].values() for step in job["steps"]]
 
 def test_versions_are_equal():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    [cited] = re.findall(r"@software\{.*version = \{(.+?)\}", readme)
+    [named] = re.findall(r"version (\d+\.\d+\.\d+)", readme)
     citation = content("CITATION.cff")
-    assert {PROJECT["version"], saccade.__version__, cited} == {citation["version"]}
+    assert {PROJECT["version"], saccade.__version__, named} == {citation["version"]}
     assert citation["cff-version"] == "1.2.0" and citation["type"] == "software"
-    assert citation["license"] == PROJECT["license"] and f"title = {{{citation['title']}}}" in readme
+    assert citation["license"] == PROJECT["license"]
     preferred = citation["preferred-citation"]
-    assert f"year = {{{preferred['year']}}}" in readme
     assert all(preferred[name] == citation[name] for name in ("title", "authors", "version", "license"))
 
 

@@ -5,6 +5,10 @@
     python tools/prose.py --all        # figures of all docstrings of src and of all pages of docs
 
 The prose of a Python file is its docstrings, its comments and the messages of its `raise` statements.
+
+Without arguments it also prints the lengths of the pages that [tool.prose.words] names, and compares them with their
+limits. Of a file it counts each word. Of a folder it counts the words of sentences that a person wrote: neither tables
+nor code, and nothing between a comment "tools/NAME writes ..." and the next comment.
 """
 
 import ast
@@ -14,9 +18,10 @@ import sys
 import tokenize
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from inspect import cleandoc
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,6 +37,7 @@ OPENER = re.compile(r"(?:what|whatever|who|whoever|whose|where|how|which|why|whe
 RELATIVE = re.compile(r"\b(?:which|who|whose|whom|that (?:is|are|was|were|has|have|of))\b", re.I)
 STOP = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!et al\.)(?<!e\.g\.)(?<!i\.e\.)[)\"'”*]*\s+(?=[^a-z]|code\b)")
 BLOCKS = re.compile(r"^---\n.*?^---$|<!--.*?-->|^ *(```|~~~).*?^ *\1 *$|\$\$.*?\$\$|\\\[.*?\\\]", re.S | re.M)
+GENERATED = re.compile(r"^<!-- tools/\S+ writes .*?(?=^<!--|\Z)", re.S | re.M)
 SECTION = re.compile(r"[A-Z][a-z]+:$")
 SKIP = {"page": re.compile(r"[#|!<]"), "docstring": re.compile(r"[A-Z][a-z]+:$|.*[─│├└▼▶]")}
 ITEM = re.compile(r"([-*+·]|\d+\.) +")
@@ -162,22 +168,50 @@ def files(paths: list[str]) -> list[Path]:
     return sorted(path for path in below if path.suffix in (".py", ".md"))
 
 
+def sentence_lengths(texts: Iterable[Text]) -> list[int]:
+    """Words of each sentence of some runs of prose."""
+    counts = [len(WORD.findall(sentence)) for text in texts for sentence in STOP.split(clean(text.text))]
+    return [count for count in counts if count]
+
+
+def page_lengths(limits: Mapping[str, int], mean: float) -> tuple[list[str], list[str]]:
+    """Lengths of pages and folders as lines of a table, and a line for each excess."""
+    table, faults = [], []
+    for name, limit in limits.items():
+        pages = {path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in files([name])}
+        lengths = {
+            path: sentence_lengths(paragraphs(GENERATED.sub("", text), 1, "page")) for path, text in pages.items()
+        }
+        sentences = [length for page in lengths.values() for length in page]
+        single = pages.get(Path(name))
+        words = sum(sentences) if single is None else len(re.findall(r"\S*\w\S*", single))
+        table.append(f"{name:<16} {words:>6,} of {limit:>6,} words, {fmean(sentences):4.1f} a sentence")
+        faults += [f"{name}: {words:,} words, more than {limit:,}"] * (words > limit)
+        means = {path: fmean(page) for path, page in lengths.items() if page}
+        faults += [
+            f"{path}: {average:.1f} words a sentence, more than {mean:g}"
+            for path, average in means.items()
+            if average > mean
+        ]
+    return table, faults
+
+
 def figures(title: str, paths: list[Path], kinds: tuple[str, ...]) -> None:
     """Print length of sentences, semicolons and faults of the files."""
     texts, faults = [], Counter[str]()
     for path in paths:
         runs, broken = read(path)
-        texts += [clean(run.text) for run in runs if run.kind in kinds]
+        texts += [run for run in runs if run.kind in kinds]
         faults.update(rule for _, rule, _ in broken)
-    lengths = [len(WORD.findall(sentence)) for text in texts for sentence in STOP.split(text)]
-    words, semicolons = sum(lengths), sum(text.count(";") for text in texts)
-    mean, share = words / max(sum(map(bool, lengths)), 1), 1000 * semicolons / max(words, 1)
+    lengths = sentence_lengths(texts)
+    words, semicolons = sum(lengths), sum(clean(text.text).count(";") for text in texts)
+    mean, share = words / max(len(lengths), 1), 1000 * semicolons / max(words, 1)
     print(f"{title}: {len(paths)} files, {words} words, {mean:.1f} words a sentence, {share:.1f} semicolons a thousand")
     print("  " + ", ".join(f"{rule} {count}" for rule, count in sorted(faults.items())))
 
 
 def main(arguments: list[str]) -> int:
-    """Print each fault; 1 where there is one, or an exception without use."""
+    """Print lengths of pages and all faults; 1 if there is a fault."""
     if arguments == ["--all"]:
         figures("docstrings of src", files(["src"]), ("docstring",))
         figures("pages of docs", files(["docs"]), ("page",))
@@ -194,7 +228,9 @@ def main(arguments: list[str]) -> int:
                 lines.append(f"{name}:{line}: {rule}: {text}")
     unused = [] if arguments else [text for text in settings["exceptions"] if text not in used]
     lines += [f"pyproject.toml: exception that excuses nothing: {text}" for text in unused]
-    print("\n".join(lines), end="\n" if lines else "")
+    table, exceeded = ([], []) if arguments else page_lengths(settings.get("words", {}), settings.get("mean", 0))
+    lines += exceeded
+    print("\n".join([*table, *lines]), end="\n" if table or lines else "")
     return int(bool(lines))
 
 
