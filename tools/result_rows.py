@@ -107,6 +107,7 @@ SETTINGS = {
     "caption/scenes-spatial": "without a sentinel",
     "caption/scenes-adaptive": "greedy",
     "caption/scenes-m-rnn": "image beside each word",
+    "caption/scenes-lrcn-1u": "image in one LSTM",
     "caption/scenes-lrcn-2f": "image in the second LSTM",
     "caption/scenes-visual-memory": "image at each step, and its reconstruction",
     "caption/scenes-first-step-rnn": "image at the first step",
