@@ -43,7 +43,16 @@ def test_examples_run(page):
 
 @pytest.mark.parametrize(
     "block",
-    ["1 + 1  # 3", "1 + 1\n# 3", "print(1)  # 2", "int('x')\n# ValueError: another", "1 / 0", "x = 1 / 0  # fine"],
+    [
+        "1 + 1  # 3",
+        "1 + 1\n# 3",
+        "print(1)  # 2",
+        "int('x')\n# ValueError: another",
+        "int('1')\n# ValueError: invalid literal for int() ...",
+        "x = int('1')\n# ValueError: invalid literal for int() ...",
+        "1 / 0",
+        "x = 1 / 0  # fine",
+    ],
 )
 def test_a_wrong_value_or_error_is_noticed(block, capsys):
     results, _ = RUN.run(f"```python\n{block}\n```\n", "page")

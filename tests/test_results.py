@@ -26,7 +26,7 @@ def cells(line):
 
 
 def test_the_tables_are_written_from_the_files():
-    assert tool.page() == PAGE, "run python tools/write_results.py"
+    assert tool.page() == PAGE, "run PYTHONPATH=. python tools/write_results.py"
     marks = re.findall(r"^<!-- tools/write_results.py writes this table: (\S+) -->$", PAGE, flags=re.M)
     assert sorted(marks) == sorted(tool.TABLES)
 

@@ -53,7 +53,7 @@ def examples(code: str, line: int) -> Iterator[doctest.Example]:
         outputs = [notes[last][1]] if last in notes else list(below(notes, last + 1))
         stated = "\n".join(outputs)
         error = stated if ERROR.match(stated) else None
-        value = stated if isinstance(node, ast.Expr) and error is None else ""
+        value = stated if isinstance(node, ast.Expr) or error else ""  # an error that is not raised differs
         source = "\n".join(lines[first - 1 : last])
         yield doctest.Example(source, value, exc_msg=error, lineno=line + first - 1)
 

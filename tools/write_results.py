@@ -1,6 +1,6 @@
 """Write the tables of docs/results.md again, from the files of results/.
 
-    python tools/write_results.py
+    PYTHONPATH=. python tools/write_results.py
 
 A new run or report needs no change here if a pattern of `TABLES` matches its file. If a run differs from its neighbours
 in more than its seed, name the difference in `SETTINGS` of tools/result_rows.py.

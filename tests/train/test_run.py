@@ -246,7 +246,7 @@ def test_what_the_task_saved_is_what_it_wrote(tmp_path):
     run = create(tmp_path / "a")
     run.check_files()
     (run.folder / "tokenizer.json").write_text('{"reordered": 1}')
-    with pytest.raises(RunError, match=r"tokenizer.json: not what this run was made with .*; put it back"):
+    with pytest.raises(RunError, match=r"tokenizer.json: not what this run was made with .*\. Put it back"):
         Run.open(run.folder).check_files()
     (run.folder / "tokenizer.json").unlink()
     with pytest.raises(RunError, match=r"tokenizer.json: gone"):

@@ -87,10 +87,10 @@ class Options(SplitOptions, generate.Options):
     """Milliseconds from one frame to the next."""
 
     normalization: Normalization = "bands"
-    """Mean 0 and variance 1: bands, of each, or recording, of all together."""
+    """Mean 0 and variance 1 of each band (bands) or of a whole recording (recording)."""
 
     trim_db: float = 0.0
-    """Cut off both ends so many decibels below the loudest frame. 0: nothing."""
+    """Cut silence at both ends, so many decibels below the loudest frame. 0: none."""
 
     tokenizer: Literal["words", "characters", "bpe"] = "words"
     """Tokens of the texts: words, characters, or bpe (pieces of words)."""

@@ -70,7 +70,7 @@ class Options(SplitOptions, generate.Options):
 
     source: str | None = None
     """Source language: the suffix of its files, such as de for train.de.
-    In a file of pairs it is the name of its column."""
+    In a file of pairs it is the name of its column or its code."""
 
     target: str | None = None
     """Target language, such as en for train.en."""
