@@ -147,7 +147,7 @@ TABLES = [
         "model | sentences/s",
         training_steps,
     ),
-    ("docs/transcribe", "benchmarks/training-steps-transcribe", "model | s of audio/s", training_steps),
+    ("results/benchmarks/transcribe", "benchmarks/training-steps-transcribe", "model | s of audio/s", training_steps),
 ]
 """A page, a file of results, how the header of the table begins, and the rows of the file."""
 

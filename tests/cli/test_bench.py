@@ -13,7 +13,7 @@ from saccade.bench import Absent, _gpu, _page
 from saccade.cli import bench, main
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
-COMMANDS = re.findall(r"^(saccade bench.*)$", DOCS.read_text(encoding="utf-8"), flags=re.M)
+COMMANDS = re.findall(r"^(saccade bench(?! --gpu).*)$", DOCS.read_text(encoding="utf-8"), flags=re.M)
 TINY = ["--rows", "dot forward 2x4x16x16 torch", "--seconds", "0.001", "--threads", "1", "--device", "cpu"]
 
 
@@ -36,6 +36,8 @@ def absent(*inputs):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_commands_of_the_documentation_run(command, tmp_path, capsys):
     words = shlex.split(command)[1:]
+    if "--compare" in words:
+        assert main(["bench", "--json", "bench.json", *TINY]) == 0
     assert main([*words, *TINY]) == 0
     out = capsys.readouterr().out
     assert "dot forward 2x4x16x16  torch" in out

@@ -1,6 +1,5 @@
 """Exported files give the answers of their runs, and what cannot be exported is refused in one line."""
 
-import doctest
 import json
 import re
 from pathlib import Path
@@ -172,9 +171,9 @@ def test_an_error_of_the_files_own_answers_is_one_line(tmp_path, monkeypatch):
 
 def test_the_page_reads_a_text_as_the_tokenizer_does(trained):  # noqa: F811
     run = trained("classify-text", "rnn-attention")
-    [example] = [part for part in doctest.DocTestParser().get_examples(PAGE) if part.source.startswith("def ids_of")]
+    [function] = re.findall(r"^def ids_of.*?(?=^\S)", PAGE, flags=re.M | re.S)
     names = {}
-    exec(example.source, names)  # the page's own lines
+    exec(function, names)  # the page's own lines
     about = json.loads(json.dumps(run.task.task.signature(run.task.codec, run.model).about))
     text = "The plot wasn’t dull: ÉTÉ 日本 don't!"
     assert names["ids_of"](text, about) == run.tokenizer.encode(text) == run.encode([text])[0].values[0].tolist()

@@ -113,7 +113,7 @@ def test_a_row_that_is_no_input_is_an_error_of_its_own_line(tmp_path):
     [
         ("text,n\n", "{path}: expected rows below the header, got none"),
         ("text,n\n\n,\n", "{path}: expected rows below the header, got none"),
-        ("text,n\n\na,1\nb,2,3\n", "row 4 of {path}: expected 2 columns, as the header says, got 3; put a text"),
+        ("text,n\n\na,1\nb,2,3\n", "row 4 of {path}: expected 2 columns, as the header says, got 3. Put a text"),
     ],
 )
 def test_tables_without_rows_and_with_more_cells_are_refused(text, message, tmp_path):

@@ -255,21 +255,20 @@ def _choose_recipe(request: _Request, device: torch.device) -> _Chosen:
 
 def _plan(made: Training, request: _Request, chosen: _Chosen) -> Plan:
     """Plan a new run with a budget in minutes."""
-    explicit, suited = request.explicit or (), chosen.suited
-    minutes, ready = request.options.max_minutes, time.perf_counter()
+    suited, minutes, ready = chosen.suited, request.options.max_minutes, time.perf_counter()
     assert minutes is not None
     speed = chosen.speed or measure_speed(made.task, made.model, made.options, made.device)
     planned = time.perf_counter()
     made.baselines = {split: made.task.baselines(split) for split in ("test", "validation")}
     baselines, before = time.perf_counter() - planned, time.perf_counter() - request.began
     recipe = None if suited is None else suited.options
-    plan = plan_for(made.task, made.options, explicit, recipe, speed, before)
+    plan = plan_for(made.task, made.options, request.explicit or (), recipe, speed, before)
     plan.seconds["baselines"] = round(baselines, 4)
     start = ready - request.began - chosen.seconds
     parts = {"start and data": start, "planning": chosen.seconds + planned - ready, "baselines": baselines}
     for line in filter(None, (opening(minutes, parts), sentence(plan))):
         say(line)
-    made.options, made.began = fitted(made.options, plan.options, explicit), request.began
+    made.options, made.began = fitted(made.options, plan.options, request.explicit or ()), request.began
     return plan
 
 

@@ -229,7 +229,7 @@ def _formatted(number: float, digits: int) -> str:
 
     A date is an example of such an integer.
 
-    >>> _shown(20200510.0, 3), _shown(0.12345, 3)
+    >>> _formatted(20200510.0, 3), _formatted(0.12345, 3)
     ('20200510', '0.123')
     """
     return f"{number:.0f}" if number.is_integer() and abs(number) < _WHOLE else f"{number:.{digits}g}"
