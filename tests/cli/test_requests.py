@@ -137,7 +137,8 @@ def test_help_without_a_run_names_the_tasks_of_an_option(ask, monkeypatch):
     monkeypatch.setenv("COLUMNS", "2000")
     every = " ".join(" ".join(ask("look", "--help-all")[1]).split())
     assert "--by {attention,jacobian,gradient,grad-cam} " in every
-    assert " answer: Attention, gradient of the answer, or jacobian" in every and " caption: Attention " in every
+    assert " answer: Attention, gradient of the answer, or jacobian" in every
+    assert " caption: Method: attention " in every
     assert " classify-text: With --layer: " in every and "--output TEXT Folder for the pictures" in every
 
 
