@@ -284,6 +284,15 @@ TABLES: Mapping[str, Table] = {
             "validation R²": plain("validation/r2", 4),
         },
     ),
+    "tags": runs(
+        "tag-words/*-[0-9].json",
+        {
+            **ACCURACY,
+            **F1,
+            "span F1, %": Score("metrics/span_f1"),
+            "word baseline, %": Score("baselines/test/word/metrics/accuracy"),
+        },
+    ),
     "packages": packages,
     "claims": claims,
     "published": published,
