@@ -24,6 +24,8 @@ LAYERS = [
     {"memory"},
     {"nn"},
     {"__init__"},  # the public names
+    {"_integrations"},
+    {"hf"},
     {"_system"},
     {"models"},
     {"train"},

@@ -1,0 +1,1 @@
+"""Attention of other libraries as calls of `attend`."""
