@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 from torch import Tensor, nn
 
 from saccade import normalizers, scores
+from saccade._call.call import SCALED_DOT, SOFTMAX
 from saccade.attention import attend
 from saccade.auxiliary import AuxRequest
 
@@ -30,10 +31,10 @@ class AttentionCall:
     query: Tensor
     key: Tensor
     value: Tensor
-    score: scores.Score = scores.ScaledDot()
+    score: scores.Score = SCALED_DOT
     mask: Any = None
     bias: Any = None
-    normalizer: normalizers.Normalizer = normalizers.Softmax()
+    normalizer: normalizers.Normalizer = SOFTMAX
     dropout_p: float = 0.0
     kind: Kind = "self"
     key_offset: int = 0
