@@ -14,6 +14,7 @@ from saccade.look._glimpses import glimpses
 from saccade.look._gradients import grad_cam, saliency
 from saccade.look._highlights import highlights
 from saccade.look._jacobian import sequential_jacobian, shares
+from saccade.look._monitor import Monitor
 from saccade.look._overlays import overlays
 from saccade.look._recording import Coverage, Record, Recording, load, record
 from saccade.look._spectrogram import spectrogram
@@ -25,6 +26,7 @@ __all__ = [
     "Curve",
     "Dots",
     "Fit",
+    "Monitor",
     "Prediction",
     "Record",
     "Recording",
