@@ -15,7 +15,8 @@ from saccade.look._gradients import grad_cam, saliency
 from saccade.look._highlights import highlights
 from saccade.look._jacobian import sequential_jacobian, shares
 from saccade.look._overlays import overlays
-from saccade.look._recording import Coverage, Record, Recording, load, record
+from saccade.look._recording import record
+from saccade.look._records import Coverage, Record, Recording, load
 from saccade.look._spectrogram import spectrogram
 from saccade.look._traces import Band, traces
 
