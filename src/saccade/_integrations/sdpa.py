@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from inspect import signature
+from types import FrameType, FunctionType
 from typing import Any, NamedTuple
 
 import torch
@@ -12,13 +13,26 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from saccade import masks, scores
-from saccade._integrations.call import STACK, AttentionCall, compute
+from saccade._integrations.call import STACK, AttentionCall, Kind, compute
 from saccade.auxiliary import AuxRequest
 
 _SOFTMAX = {torch.softmax, F.softmax, Tensor.softmax}
 _HEAD_FORWARD = signature(F.multi_head_attention_forward)
 _WEIGHTS = AuxRequest(weights=True)
 _SCORES_NDIM = 4  # (B, H, Lq, Lk)
+
+
+def _unchecked(function: Any) -> Callable[..., Any]:
+    """A function of torch without its check for modes, which would call the mode for ever."""
+    without = {"has_torch_function": lambda _: False, "has_torch_function_unary": lambda _: False}
+    copied = FunctionType(function.__code__, {**function.__globals__, **without}, argdefs=function.__defaults__)
+    copied.__kwdefaults__ = function.__kwdefaults__
+    return copied
+
+
+_BACKWARD = {
+    function: _unchecked(function) for function in (torch.autograd.grad, torch.autograd.backward, Tensor.backward)
+}
 
 
 class _Own(NamedTuple):
@@ -38,6 +52,9 @@ class TorchAttention(TorchFunctionMode):
             return _scaled_dot_product(func, args, kwargs)
         if func is F.multi_head_attention_forward and not torch.compiler.is_compiling():
             return _multi_head(func, args, kwargs)
+        if func in _BACKWARD:  # a checkpoint calls its modules again
+            with self:
+                return _BACKWARD[func](*args, **kwargs)
         if func in _SOFTMAX and not torch.compiler.is_compiling() and args[0].ndim >= _SCORES_NDIM:
             for recorder in STACK.recorders:
                 recorder.note_softmax(_caller())
@@ -80,7 +97,8 @@ class Caller(NamedTuple):
 
 def _caller() -> Caller:
     """Find the modules that call, from the frames of this thread."""
-    frame, modules, cross, key_end, ours = sys._getframe(2), list[nn.Module](), False, None, False
+    frame: FrameType | None = sys._getframe(2)
+    modules, cross, key_end, ours = list[nn.Module](), False, None, False
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
         if not modules and name.startswith("saccade.") and not name.startswith(("saccade._integrations", "saccade.hf")):
@@ -94,7 +112,7 @@ def _caller() -> Caller:
                 cross = any(variables.get(name) is not None for name in _OTHER_STATES)
                 key_end = _end_of_cache(variables, module)
             modules.append(module)
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return Caller(tuple(modules), cross, key_end, ours)
 
 
@@ -119,8 +137,6 @@ def _scaled_dot_product(func: Callable[..., Any], args: tuple[Any, ...], kwargs:
     given = {**dict(zip(names, args, strict=False)), **kwargs}
     query, key = given["query"], given["key"]
     mask, bias = _mask_and_bias(given.get("attn_mask"), query.ndim)
-    if given.get("is_causal"):
-        mask = masks.Causal(align="start")
     key_end = caller.key_end
     module = caller.modules[0] if caller.modules else None
     sliding = getattr(module, "sliding_window", None) is not None
@@ -131,7 +147,7 @@ def _scaled_dot_product(func: Callable[..., Any], args: tuple[Any, ...], kwargs:
         key=key,
         value=given["value"],
         score=scores.ScaledDot(given.get("scale")),
-        mask=mask,
+        mask=masks.Causal(align="start") if given.get("is_causal") else mask,
         bias=bias,
         dropout_p=given.get("dropout_p", 0.0),
         kind="cross" if cross else "sliding" if sliding else "self",
@@ -175,7 +191,7 @@ def projected(given: dict[str, Any], modules: Sequence[nn.Module]) -> AttentionC
     """The call of `attend` for arguments of `torch.nn.functional.multi_head_attention_forward`."""
     query, key, value = (given[name] for name in ("query", "key", "value"))
     padding, heads = given["key_padding_mask"], given["num_heads"]
-    kind = "self" if key is query else "cross"
+    kind: Kind = "self" if key is query else "cross"
     if query.ndim == 2:
         query, key, value = (tensor[:, None] for tensor in (query, key, value))
         padding = None if padding is None else padding[None]

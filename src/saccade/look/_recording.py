@@ -254,21 +254,37 @@ class _Recorder:
 
 @contextmanager
 def _fast_paths(model: torch_nn.Module, recorder: _Recorder) -> Iterator[None]:
-    """Let torch's modules take their fused path although calls are intercepted.
+    """Let torch's modules take their fused path, and compiled ones their code, although calls are intercepted.
 
-    The module runs untouched. Then it runs once more by its usual path, without gradients, for the records. In "serve"
-    mode it takes the usual path alone.
+    A module with a fused path runs untouched. Then it runs once more by its usual path, without gradients, for the
+    records. In "serve" mode it takes the usual path alone.
     """
-    thread, patched = get_ident(), list[torch_nn.Module]()
+    thread, before = get_ident(), dict[torch_nn.Module, Any]()
     for module in model.modules():
-        if isinstance(module, _FUSED) and recorder.mode == "observe" and "forward" not in vars(module):
+        if "_orig_mod" in module._modules and "forward" in vars(module):  # of torch.compile
+            before[module] = module.forward
+            module.forward = _untouched_always(module.forward)
+        elif isinstance(module, _FUSED) and recorder.mode == "observe" and "forward" not in vars(module):
+            before[module] = None
             module.forward = MethodType(_untouched_first(module, recorder, thread), module)  # type: ignore[method-assign]
-            patched.append(module)
     try:
         yield
     finally:
-        for module in patched:
-            del module.forward
+        for module, forward in before.items():
+            if forward is None:
+                del module.forward
+            else:
+                module.forward = forward
+
+
+def _untouched_always(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """A compiled forward without the intercepting mode, for which it would be compiled again."""
+
+    def compiled(*args: Any, **kwargs: Any) -> Any:
+        with untouched():
+            return forward(*args, **kwargs)
+
+    return compiled
 
 
 def _untouched_first(original: torch_nn.Module, recorder: _Recorder, thread: int) -> Callable[..., Any]:
@@ -306,7 +322,7 @@ def _slow_path(module: torch_nn.Module) -> Iterator[None]:
         yield
     finally:
         for part, forward in saved.items():
-            part.forward = forward
+            part.forward = forward  # type: ignore[method-assign]
 
 
 def _joint(request: AuxRequest, other: AuxRequest | None) -> AuxRequest:

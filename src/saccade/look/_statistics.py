@@ -109,12 +109,13 @@ def _selected(call: AttentionCall, selection: Selection) -> AttentionCall:
         if isinstance(mask, masks.Mask):
             grids = [Grid(q_len, k_len, row, 1, query.device, rank=query.ndim - 2) for row in rows.tolist()]
             mask = torch.cat([mask.dense(grid) for grid in grids], -2) if grids else None
+            mask = mask if mask is None else mask[(None,) * (query.ndim - mask.ndim)]
         else:
             mask = _part(mask, -2, rows)
         query, bias, sink = query.index_select(-2, rows), _part(bias, -2, rows), _part(sink, -2, rows)
     normalizer = call.normalizer
     if isinstance(sink, Tensor):
-        normalizer = replace(normalizer, sink=sink)  # type: ignore[call-arg]
+        normalizer = replace(normalizer, sink=sink)  # type: ignore[type-var]
     return replace(call, query=query, key=key, value=value, mask=mask, bias=bias, normalizer=normalizer)
 
 
