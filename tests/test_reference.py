@@ -25,6 +25,7 @@ MODULES = [
     ),
     "saccade.nn.addressing",
     "saccade.look",
+    "saccade.look.attribute",
     *(f"saccade.models.{found.name}" for found in iter_modules(saccade.models.__path__)),
 ]
 SETTINGS = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")

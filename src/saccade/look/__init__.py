@@ -1,4 +1,4 @@
-"""Recording of attention in any model, pictures of it, and gradients of a class.
+"""Recording of attention in any model, pictures of it, gradients, and attributions.
 
 `import saccade` does not import it, and matplotlib is imported when the first picture is drawn.
 
@@ -7,9 +7,11 @@ Every picture is written as PNG and SVG, and its numbers as JSON with `json=True
 the files have the same contents. `OSError` is raised if a file cannot be written.
 """
 
+from saccade.look import attribute
 from saccade.look._alignment import alignment
 from saccade.look._blocks import blocks
 from saccade.look._charts import Curve, Dots, Fit, Prediction, curves, dots, fit
+from saccade.look._faithful import Faithfulness, Mean, faithful
 from saccade.look._glimpses import glimpses
 from saccade.look._gradients import grad_cam, saliency
 from saccade.look._highlights import highlights
@@ -25,14 +27,18 @@ __all__ = [
     "Coverage",
     "Curve",
     "Dots",
+    "Faithfulness",
     "Fit",
+    "Mean",
     "Prediction",
     "Record",
     "Recording",
     "alignment",
+    "attribute",
     "blocks",
     "curves",
     "dots",
+    "faithful",
     "fit",
     "glimpses",
     "grad_cam",
