@@ -16,6 +16,7 @@ from saccade.look._glimpses import glimpses
 from saccade.look._gradients import grad_cam, saliency
 from saccade.look._highlights import highlights
 from saccade.look._jacobian import sequential_jacobian, shares
+from saccade.look._monitor import Monitor
 from saccade.look._overlays import overlays
 from saccade.look._recording import record
 from saccade.look._records import Coverage, Record, Recording, load
@@ -30,6 +31,7 @@ __all__ = [
     "Faithfulness",
     "Fit",
     "Mean",
+    "Monitor",
     "Prediction",
     "Record",
     "Recording",
