@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from inspect import signature
 from types import FrameType, FunctionType
 from typing import Any, NamedTuple
@@ -57,7 +58,7 @@ class TorchAttention(TorchFunctionMode):
                 return _BACKWARD[func](*args, **kwargs)
         if func in _SOFTMAX and not torch.compiler.is_compiling() and args[0].ndim >= _SCORES_NDIM:
             for recorder in STACK.recorders:
-                recorder.note_softmax(_caller())
+                recorder.note_softmax(find_caller())
         return func(*args, **kwargs)
 
 
@@ -87,22 +88,37 @@ def untouched() -> Iterator[None]:
 
 
 class Caller(NamedTuple):
-    """Modules whose `forward` is running, the innermost first, and whether the call is one of Saccade's own."""
+    """Where a call of attention comes from.
+
+    Args:
+        modules: modules whose `forward` is running, the innermost first.
+        cross: whether the innermost has states of another sequence.
+        key_end: number of tokens in its cache, None without one.
+        ours: whether the call is one of Saccade's own.
+        packed: whether transformers has put the heads of a group in the place of the one query.
+        sliding: whether transformers has a window for the call.
+    """
 
     modules: tuple[nn.Module, ...]
     cross: bool
     key_end: int | None
     ours: bool
+    packed: bool
+    sliding: bool
 
 
-def _caller() -> Caller:
+def find_caller() -> Caller:
     """Find the modules that call, from the frames of this thread."""
     frame: FrameType | None = sys._getframe(2)
     modules, cross, key_end, ours = list[nn.Module](), False, None, False
+    packed = sliding = False
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
         if not modules and name.startswith("saccade.") and not name.startswith(("saccade._integrations", "saccade.hf")):
             ours = True
+        if frame.f_code.co_name == "sdpa_attention_forward" and not modules:
+            packed = frame.f_locals.get("q_length") == 1
+            sliding = frame.f_locals.get("kwargs", {}).get("sliding_window") is not None
         # `f_locals` keeps what it reads as long as the frame runs, so that only methods like `forward` are read
         is_forward = "forward" in frame.f_code.co_name and frame.f_code.co_varnames[:1] == ("self",)
         variables = frame.f_locals if is_forward else {}
@@ -113,7 +129,7 @@ def _caller() -> Caller:
                 key_end = _end_of_cache(variables, module)
             modules.append(module)
         frame = frame.f_back
-    return Caller(tuple(modules), cross, key_end, ours)
+    return Caller(tuple(modules), cross, key_end, ours, packed, sliding)
 
 
 _OTHER_STATES = ("encoder_hidden_states", "key_value_states", "cross_attention_states", "context")
@@ -130,7 +146,7 @@ def _end_of_cache(variables: dict[str, Any], module: nn.Module) -> int | None:
 
 
 def _scaled_dot_product(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    caller = _caller()
+    caller = find_caller()
     if caller.ours:
         return func(*args, **kwargs)
     names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
@@ -139,7 +155,7 @@ def _scaled_dot_product(func: Callable[..., Any], args: tuple[Any, ...], kwargs:
     mask, bias = _mask_and_bias(given.get("attn_mask"), query.ndim)
     key_end = caller.key_end
     module = caller.modules[0] if caller.modules else None
-    sliding = getattr(module, "sliding_window", None) is not None
+    sliding = caller.sliding or getattr(module, "sliding_window", None) is not None
     cross = caller.cross or bool(getattr(module, "is_cross_attention", False))
     call = AttentionCall(
         modules=caller.modules,
@@ -153,7 +169,16 @@ def _scaled_dot_product(func: Callable[..., Any], args: tuple[Any, ...], kwargs:
         kind="cross" if cross else "sliding" if sliding else "self",
         key_offset=0 if cross or key_end is None else max(0, key_end - key.shape[-2]),
     )
-    return compute(call, lambda: func(*args, **kwargs))
+    if caller.packed and query.shape[-2] > 1:
+        parts = {name: _by_head(getattr(call, name)) for name in ("query", "mask", "bias")}
+        call = replace(call, **parts)
+    output = compute(call, lambda: func(*args, **kwargs))
+    return output.reshape(*query.shape[:-1], output.shape[-1]) if call.query is not query else output
+
+
+def _by_head(packed: Any) -> Any:
+    """`(B, Hkv, G, n)` as `(B, Hkv·G, 1, n)`; a mask for all heads and other masks stay."""
+    return packed.flatten(1, 2)[:, :, None] if isinstance(packed, Tensor) and packed.shape[2] > 1 else packed
 
 
 def _mask_and_bias(mask: Tensor | None, ndim: int) -> tuple[Tensor | None, Tensor | None]:
@@ -166,7 +191,7 @@ def _mask_and_bias(mask: Tensor | None, ndim: int) -> tuple[Tensor | None, Tenso
 
 def _multi_head(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`nn.MultiheadAttention` by `attend`: `(Lq, B, D)` and weights `(B, H, Lq, Lk)` or their mean over heads."""
-    caller = _caller()
+    caller = find_caller()
     bound = _HEAD_FORWARD.bind(*args, **kwargs)
     bound.apply_defaults()
     given = bound.arguments
