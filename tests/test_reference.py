@@ -24,6 +24,7 @@ MODULES = [
         for name in ("scores", "normalizers", "masks", "biases", "reads", "errors", "export", "nn", "runs")
     ),
     "saccade.nn.addressing",
+    "saccade.hf",
     "saccade.look",
     "saccade.look.attribute",
     *(f"saccade.models.{found.name}" for found in iter_modules(saccade.models.__path__)),

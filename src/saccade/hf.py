@@ -153,9 +153,10 @@ def mask(
         q_offset = int(q_offset)
     parts = None if use_vmap else _parts(mask_function, q_offset - kv_offset)
     if parts is None:
-        function = {} if mask_function is None else {"mask_function": mask_function}
+        function: dict[str, Any] = {} if mask_function is None else {"mask_function": mask_function}
         return sdpa_mask(
-            batch_size=batch_size, q_length=q_length, kv_length=kv_length, q_offset=q_offset, kv_offset=kv_offset,
+            batch_size=batch_size, q_length=q_length, kv_length=kv_length, q_offset=q_offset,  # type: ignore[arg-type]  # a tensor while it is compiled
+            kv_offset=kv_offset,
             attention_mask=attention_mask, allow_is_causal_skip=False, use_vmap=use_vmap, device=device, **function,
         )  # fmt: skip
     kind: Kind = "sliding" if any(isinstance(part, masks.Window) for part in parts) else "self"

@@ -20,6 +20,7 @@ from saccade._threads import hooked
 from saccade.errors import ArgumentError
 from saccade.look._records import Marks, Record, Recording
 from saccade.look._statistics import Selection, statistics
+from saccade.nn.replacement import TorchMultiheadAttention
 
 Mode = Literal["observe", "serve"]
 ATTENTION = (nn.Attention, nn.MultiheadAttention, nn.AttentionPool, nn.GatedLSTM, nn.MixtureOfExperts)
@@ -264,7 +265,7 @@ def _fast_paths(model: torch_nn.Module, recorder: _Recorder) -> Iterator[None]:
         if "_orig_mod" in module._modules and "forward" in vars(module):  # of torch.compile
             before[module] = module.forward
             module.forward = _untouched_always(module.forward)
-        elif isinstance(module, _FUSED) and recorder.mode == "observe" and "forward" not in vars(module):
+        elif _fuses(module) and recorder.mode == "observe" and "forward" not in vars(module):
             before[module] = None
             module.forward = MethodType(_untouched_first(module, recorder, thread), module)  # type: ignore[method-assign]
     try:
@@ -275,6 +276,13 @@ def _fast_paths(model: torch_nn.Module, recorder: _Recorder) -> Iterator[None]:
                 del module.forward
             else:
                 module.forward = forward
+
+
+def _fuses(module: torch_nn.Module) -> bool:
+    """Whether torch has a fused path for a module, which a replaced module takes no more."""
+    return isinstance(module, _FUSED) and not any(
+        isinstance(part, TorchMultiheadAttention) for part in module.modules()
+    )
 
 
 def _untouched_always(forward: Callable[..., Any]) -> Callable[..., Any]:

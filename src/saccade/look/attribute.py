@@ -14,7 +14,7 @@ from saccade._definitions.numerics import divide
 from saccade.errors import ArgumentError, SaccadeError, ShapeError, pip_install
 from saccade.look._gradients import activation_map
 from saccade.look._jacobian import differentiable
-from saccade.look._recording import Recording
+from saccade.look._records import Recording
 
 __all__ = [
     "ablation",
@@ -119,9 +119,9 @@ def flow(weights: Sequence[Tensor] | Recording, *, residual: float = 0.5, heads:
         graph = coo_array(
             (capacities[level, query, key].numpy(), (upper.numpy(), lower.numpy())), shape=[(depth + 1) * length] * 2
         ).tocsr()
-        for query in range(length):
-            for key in range(length):
-                flows[example, query, key] = maximum_flow(graph, depth * length + query, key).flow_value / _SCALE
+        for source in range(length):
+            for sink in range(length):
+                flows[example, source, sink] = maximum_flow(graph, depth * length + source, sink).flow_value / _SCALE
     return flows.to(layers)
 
 
@@ -376,7 +376,8 @@ def _with_residual(weights: Sequence[Tensor] | Recording, residual: float, heads
         raise ArgumentError(f"heads: expected {', '.join(get_args(Heads))}, got {heads!r}")
     if not 0 <= residual <= 1:
         raise ArgumentError(f"residual: expected a number from 0 to 1, got {residual}")
-    merge = {"mean": torch.mean, "max": torch.amax, "min": torch.amin}[heads]
+    merges: dict[str, Callable[..., Tensor]] = {"mean": torch.mean, "max": torch.amax, "min": torch.amin}
+    merge = merges[heads]
     layers = _layers(weights)
     mixed = [(1 - residual) * merge(layer, 1) + residual * _identity(layer) for layer in layers]
     return [divide(layer, layer.sum(-1, keepdim=True)) for layer in mixed]
