@@ -68,21 +68,22 @@ class AttentionCall:
         )
 
 
+Kernel = Callable[[], Any]
+Below = Callable[[Kernel | None, AuxRequest | None], Any]
+
+
 class Recorder(Protocol):
     """An observer of calls, which `look.record` puts on the stack of its thread."""
 
-    def compute(self, call: AttentionCall, own: "Own | None", aux: AuxRequest | None, below: Callable[..., Any]) -> Any:
+    def compute(self, call: AttentionCall, kernel: Kernel | None, aux: AuxRequest | None, below: Below) -> Any:
         """Record a call and return its output; with `aux`, the output and these statistics for the caller.
 
-        `own` computes the output by the model's own kernel, None if that is `attend`. `below(own, aux)` computes it
-        past the recorders of the blocks around this one.
+        `kernel` computes the output by the model's own kernel, None if that is `attend`. `below(kernel, aux)`
+        computes it past the recorders of the blocks around this one.
         """
 
     def note_softmax(self, caller: Any) -> None:
-        """Note a softmax over scores of a module that may attend by its own matrix products."""
-
-
-Own = Callable[[], Any]
+        """Note a softmax over scores of a module that may attend by matrix products of its own."""
 
 
 class _Stack(threading.local):
@@ -96,22 +97,22 @@ STACK = _Stack()
 """Recorders and replacements of this thread, the innermost last."""
 
 
-def compute(call: AttentionCall, own: Own | None = None, aux: AuxRequest | None = None) -> Any:
+def compute(call: AttentionCall, kernel: Kernel | None = None, aux: AuxRequest | None = None) -> Any:
     """Return the output of a call, and with `aux` its statistics, past the recorders of this thread.
 
-    If `own` is given and nothing takes its place, its result is returned, whatever it is.
+    If `kernel` is given and nothing takes its place, its result is returned, whatever it is.
     """
     if STACK.replacements:
         options = dict(STACK.replacements[-1])
         parts = {name: options.pop(name) for name in ("score", "normalizer") if name in options}
-        call, own = replace(call, **parts, options={**call.options, **options}), None
-    return _past(STACK.recorders, call, own, aux)
+        call, kernel = replace(call, **parts, options={**call.options, **options}), None
+    return _past(STACK.recorders, call, kernel, aux)
 
 
-def _past(recorders: Sequence[Recorder], call: AttentionCall, own: Own | None, aux: AuxRequest | None) -> Any:
+def _past(recorders: Sequence[Recorder], call: AttentionCall, kernel: Kernel | None, aux: AuxRequest | None) -> Any:
     if recorders:
-        return recorders[-1].compute(call, own, aux, lambda own, aux: _past(recorders[:-1], call, own, aux))
-    return call.attend(aux) if own is None else own()
+        return recorders[-1].compute(call, kernel, aux, lambda kernel, aux: _past(recorders[:-1], call, kernel, aux))
+    return call.attend(aux) if kernel is None else kernel()
 
 
 def recomputing() -> bool:

@@ -1,4 +1,4 @@
-"""Recording of attention in any model, pictures of it, gradients, and attributions.
+"""Recording of attention in any model, pictures of it, and attributions.
 
 `import saccade` does not import it, and matplotlib is imported when the first picture is drawn.
 

@@ -25,7 +25,7 @@ class Mean(NamedTuple):
 
 
 class Faithfulness(NamedTuple):
-    """Measures of faithfulness by the name of the scores: "scores", "random" and those that were compared.
+    """Measures of faithfulness by the name of the scores.
 
     Args:
         comprehensiveness: fall of the output without the highest scored inputs. Higher is better.

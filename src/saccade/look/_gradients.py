@@ -103,7 +103,7 @@ def grad_cam(model: nn.Module, images: Tensor, classes: Tensor, layer: str) -> T
 
 
 def activation_map(features: Tensor, gradient: Tensor) -> Tensor:
-    """Return Eq. 1 and 2 of Grad-CAM for features `(batch, channels, ...)`, the rest being positions."""
+    """Return Eq. 1 and 2 of Grad-CAM for features `(batch, channels, ...)`."""
     weights = gradient.mean(tuple(range(2, features.ndim)), keepdim=True)
     return (weights * features).sum(1).relu().detach()
 

@@ -1,4 +1,4 @@
-"""Recording of every attention module of a model, Saccade's own or another library's."""
+"""Recording of every attention module of a model."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +14,7 @@ from torch import nn as torch_nn
 from torch.utils import _pytree as pytree
 
 from saccade import AuxOutput, AuxRequest, nn
-from saccade._integrations.call import STACK, AttentionCall, Kind, Own, recomputing
+from saccade._integrations.call import STACK, AttentionCall, Below, Kernel, Kind, recomputing
 from saccade._integrations.sdpa import Caller, intercepted, untouched
 from saccade._threads import hooked
 from saccade.errors import ArgumentError
@@ -61,9 +61,9 @@ def record(
         mode: for modules that are not Saccade's. "observe": the model's own kernel computes the output, bit for bit,
             and Saccade the statistics from the same query, key and mask, without gradients. "serve": Saccade computes
             both, and gradients flow through the records.
-        layers: modules to record: names of them or of modules around them, or numbers as in `layers.3`; None for all.
-        heads: numbers of heads to record; None for all.
-        rows: numbers of queries to record, or a slice; None for all. `received` sums over these queries.
+        layers: modules to record: names of them or of modules around them, or numbers as in `layers.3`. None is all.
+        heads: numbers of heads to record. None is all.
+        rows: numbers of queries to record, or a slice. None is all. `received` sums over these queries.
         detach: record tensors that are cut off from the graph, so that they hold no memory but their own.
         required: raise an error if nothing was recorded. With False the recording stays empty.
 
@@ -72,7 +72,7 @@ def record(
 
     Raises:
         ArgumentError: an unknown mode or layer, a head or row that a call does not have, rows with `received` of a
-            module of `saccade.nn`; at the end of the block, if nothing was recorded.
+            module of `saccade.nn`, or a block that recorded nothing.
 
     Example:
         >>> from saccade import nn
@@ -100,14 +100,14 @@ def record(
     if layers is not None and not any(name in chosen for name in leaves):
         listed = ", ".join(map(repr, leaves)) or "none"
         raise ArgumentError(f"layers: expected names or numbers of modules that attend ({listed:.200}), got {layers!r}")
-    own = {module: name for name, module in named.items() if name in inner and name in chosen}
+    ours = {module: name for name, module in named.items() if name in inner and name in chosen}
     others = [name for name in leaves if name not in inner and name in chosen]
-    marks: Marks = {name: set() for name in [*own.values(), *others]}
+    marks: Marks = {name: set() for name in [*ours.values(), *others]}
     every = {module: name for name, module in model.named_modules()}
-    recorder = _Recorder(own, every, chosen, marks, aux, mode, Selection(heads, rows), detach)
+    recorder = _Recorder(ours, every, chosen, marks, aux, mode, Selection(heads, rows), detach)
     with ExitStack() as stack:
-        stack.enter_context(hooked(own, recorder.take, recorder.ask, with_kwargs=True, prepend=True, always_call=True))
-        if len(every) > len(own):
+        stack.enter_context(hooked(ours, recorder.take, recorder.ask, with_kwargs=True, prepend=True, always_call=True))
+        if len(every) > len(ours):
             stack.enter_context(_fast_paths(model, recorder))
             stack.enter_context(intercepted())
         STACK.recorders.append(recorder)
@@ -134,9 +134,9 @@ def _within(name: str, other: str) -> bool:
 def _chosen(name: str, layers: int | str | Sequence[int | str] | None) -> bool:
     if layers is None:
         return True
-    wanted = [layers] if isinstance(layers, int | str) else layers
+    listed = [layers] if isinstance(layers, int | str) else layers
     numbers = [int(part) for part in name.split(".") if part.isdigit()]
-    return any(numbers[:1] == [layer] if isinstance(layer, int) else _within(name, layer) for layer in wanted)
+    return any(numbers[:1] == [layer] if isinstance(layer, int) else _within(name, layer) for layer in listed)
 
 
 def _nothing(model: torch_nn.Module, names: list[str]) -> str:
@@ -155,11 +155,11 @@ def _nothing(model: torch_nn.Module, names: list[str]) -> str:
 
 
 class _Recorder:
-    """Hooks of Saccade's modules, the observer of other calls, and the requests of the calls in progress."""
+    """Hooks of Saccade's modules, and the observer of other calls."""
 
     def __init__(
         self,
-        own: dict[torch_nn.Module, str],
+        ours: dict[torch_nn.Module, str],
         every: dict[torch_nn.Module, str],
         chosen: dict[str, torch_nn.Module],
         marks: Marks,
@@ -168,7 +168,7 @@ class _Recorder:
         selection: Selection,
         detach: bool,
     ) -> None:
-        self.names, self.every, self.chosen, self.marks = own, every, chosen, marks
+        self.names, self.every, self.chosen, self.marks = ours, every, chosen, marks
         self.request, self.mode, self.selection, self.detach = request, mode, selection, detach
         self.called, self.recording, self.paused = False, Recording(marks=marks), False
         self.waiting: list[tuple[torch_nn.Module, AuxRequest | None, Kind]] = []
@@ -199,15 +199,15 @@ class _Recorder:
             return (*output, _only(aux, request))
         return output[0] if len(output) == 1 else tuple(output)
 
-    def compute(self, call: AttentionCall, own: Own | None, aux: AuxRequest | None, below: Callable[..., Any]) -> Any:
+    def compute(self, call: AttentionCall, kernel: Kernel | None, aux: AuxRequest | None, below: Below) -> Any:
         """Compute a call of another library's module, and record it."""
         name = next((self.every[module] for module in call.callers if module in self.every), None)
         if self.waiting or self.paused or name is None or name not in self.chosen:
-            return below(own, aux)
+            return below(kernel, aux)
         marks = self.marks.setdefault(name, set())
         try:
-            if own is not None and self.mode == "observe":
-                result = below(own, aux)
+            if kernel is not None and self.mode == "observe":
+                result = below(kernel, aux)
                 if not recomputing():
                     with torch.no_grad():
                         self.keep(name, *statistics(call, self.request, self.selection), call.kind, call.key_offset)
@@ -247,15 +247,13 @@ class _Recorder:
         """Remove modules around or inside recorded ones from the names without records."""
         recorded = {name for name, marks in self.marks.items() if "recorded" in marks}
         for name in [name for name, marks in self.marks.items() if not marks]:
-            if any(
-                f"{one}.".startswith(f"{name}." if name else "") or f"{name}.".startswith(f"{one}.") for one in recorded
-            ):
+            if any(_within(other, name) or _within(name, other) for other in recorded):
                 del self.marks[name]
 
 
 @contextmanager
 def _fast_paths(model: torch_nn.Module, recorder: _Recorder) -> Iterator[None]:
-    """Let torch's modules take their fused path, and compiled ones their code, although calls are intercepted.
+    """Let modules of torch take their fused path or their compiled code.
 
     A module with a fused path runs untouched. Then it runs once more by its usual path, without gradients, for the
     records. In "serve" mode it takes the usual path alone.
@@ -267,7 +265,7 @@ def _fast_paths(model: torch_nn.Module, recorder: _Recorder) -> Iterator[None]:
             module.forward = _untouched_always(module.forward)
         elif _fuses(module) and recorder.mode == "observe" and "forward" not in vars(module):
             before[module] = None
-            module.forward = MethodType(_untouched_first(module, recorder, thread), module)  # type: ignore[method-assign]
+            module.forward = MethodType(_untouched_first(module, recorder, thread), module)
     try:
         yield
     finally:
@@ -279,14 +277,14 @@ def _fast_paths(model: torch_nn.Module, recorder: _Recorder) -> Iterator[None]:
 
 
 def _fuses(module: torch_nn.Module) -> bool:
-    """Whether torch has a fused path for a module, which a replaced module takes no more."""
+    """Whether torch has a fused path for a module."""
     return isinstance(module, _FUSED) and not any(
         isinstance(part, TorchMultiheadAttention) for part in module.modules()
     )
 
 
 def _untouched_always(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """A compiled forward without the intercepting mode, for which it would be compiled again."""
+    """Run a compiled forward without the mode, for which torch compiles it again."""
 
     def compiled(*args: Any, **kwargs: Any) -> Any:
         with untouched():
@@ -298,8 +296,8 @@ def _untouched_always(forward: Callable[..., Any]) -> Callable[..., Any]:
 def _untouched_first(original: torch_nn.Module, recorder: _Recorder, thread: int) -> Callable[..., Any]:
     def forward(self: torch_nn.Module, *args: Any, **kwargs: Any) -> Any:
         usual = type(self).forward
-        ours = self is original and get_ident() == thread and not recorder.paused and not torch.compiler.is_compiling()
-        if not (ours and _may_fuse(self)):
+        recorded = self is original and get_ident() == thread and not recorder.paused
+        if not recorded or torch.compiler.is_compiling() or not _may_fuse(self):
             return usual(self, *args, **kwargs)
         recorder.paused = True
         try:
@@ -323,7 +321,7 @@ def _may_fuse(module: torch_nn.Module) -> bool:
 
 @contextmanager
 def _slow_path(module: torch_nn.Module) -> Iterator[None]:
-    """Keep modules inside from the fused path: the intercepting mode does, as long as it is there."""
+    """Restore the usual `forward` of modules inside."""
     inner = [part for part in module.modules() if isinstance(part, _FUSED) and "forward" in vars(part)]
     saved = {part: vars(part).pop("forward") for part in inner}
     try:

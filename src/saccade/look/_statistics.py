@@ -46,7 +46,7 @@ class Selection:
         )
 
     def _cut(self, tensor: Tensor, trailing: int, *, rows: bool = True) -> Tensor:
-        """Select heads in the dimension before the last ones, and queries in the first of these."""
+        """Select heads and queries in the last `trailing` + 1 dimensions."""
         if self.heads is not None:
             if tensor.ndim < trailing + 2:
                 raise ArgumentError("heads: expected a module with heads, got one without. Leave heads out")
@@ -120,7 +120,7 @@ def _selected(call: AttentionCall, selection: Selection) -> AttentionCall:
 
 
 def _part(tensor: Any, dim: int, chosen: Tensor) -> Any:
-    """Entries of a dimension of a tensor, if it has the dimension and more than one entry."""
+    """Entries of a dimension of a tensor, if it has more than one."""
     if not isinstance(tensor, Tensor) or tensor.ndim < -dim or tensor.shape[dim] == 1:
         return tensor
     return tensor.index_select(dim, chosen.to(tensor.device))

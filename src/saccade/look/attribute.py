@@ -1,4 +1,4 @@
-"""Attributions of a prediction to its inputs: by attention, by gradients, and by removal.
+"""Attributions of a prediction to its inputs.
 
 The functions take tensors and callables, so they serve any model. None of them proves that an input was a cause:
 `saccade.look.faithful` measures how far the output follows the scores.
@@ -126,7 +126,7 @@ def flow(weights: Sequence[Tensor] | Recording, *, residual: float = 0.5, heads:
 
 
 def gradient_weighted(weights: Sequence[Tensor] | Recording, gradients: Sequence[Tensor]) -> Tensor:
-    r"""Return the relevance of each input to each position, by attention times gradients.
+    r"""Return the relevance of each input by attention times gradients.
 
     .. math::
         \bar A_l = \operatorname{mean}_h \operatorname{relu}(\nabla A_l \odot A_l) \qquad
@@ -371,7 +371,7 @@ def _layers(weights: Sequence[Tensor] | Recording) -> list[Tensor]:
 
 
 def _with_residual(weights: Sequence[Tensor] | Recording, residual: float, heads: Heads) -> list[Tensor]:
-    """Return one matrix a layer, `(B, L, L)`, with the residual connection and rows that sum to 1."""
+    """Return a matrix `(B, L, L)` for each layer, with the residual connection."""
     if heads not in get_args(Heads):
         raise ArgumentError(f"heads: expected {', '.join(get_args(Heads))}, got {heads!r}")
     if not 0 <= residual <= 1:

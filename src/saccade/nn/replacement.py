@@ -1,4 +1,4 @@
-"""`replace`: attention of Saccade in the place of `torch.nn.MultiheadAttention`, in any model."""
+"""Replacement of `torch.nn.MultiheadAttention` in any model."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from saccade.nn._parameters import Parameters
 
 
 class Replaced(NamedTuple):
-    """Names of the modules that `replace` replaced, and of attention modules that it left.
+    """Names of replaced modules, and of attention modules that stay.
 
     Args:
         names: of replaced modules, as in `model.named_modules()`. The model itself is "".
@@ -100,7 +100,7 @@ def _contains(module: nn.Module, kind: type[nn.Module]) -> bool:
 
 
 def _why_left(module: nn.Module) -> str | None:
-    """The reason against replacing a module with attention of its own, and None for other modules."""
+    """Reason against replacing an attention module, None for others."""
     kind = type(module)
     if kind is nn.MultiheadAttention:
         return None
@@ -121,7 +121,7 @@ def _has_attention(module: nn.Module) -> bool:
 
 
 def _nothing(model: nn.Module, left: dict[str, str]) -> str:
-    """Why a model has nothing to replace, and the way out."""
+    """Reason for nothing to replace, with the way out."""
     if not left:
         return f"{type(model).__name__} without one. Pass required=False to go on"
     name, reason = next(iter(left.items()))
@@ -129,7 +129,7 @@ def _nothing(model: nn.Module, left: dict[str, str]) -> str:
 
 
 class TorchMultiheadAttention(nn.MultiheadAttention):
-    """`torch.nn.MultiheadAttention` with its parameters and arguments, computed by `attend`.
+    """`torch.nn.MultiheadAttention`, computed by `attend`.
 
     `replace` makes such modules of torch's.
     """
@@ -198,7 +198,7 @@ class TorchMultiheadAttention(nn.MultiheadAttention):
         return output if self.batch_first else output.transpose(0, 1), weights
 
     def _projections(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
-        """Projected queries, keys and values `(B, L, embed_dim)`, from one product for self-attention."""
+        """Projected queries, keys and values `(B, L, embed_dim)`."""
         packed, bias = self.in_proj_weight, self.in_proj_bias
         inputs = {"query": (query, self.embed_dim), "key": (key, self.kdim), "value": (value, self.vdim)}
         for name, (tensor, size) in inputs.items():
@@ -257,7 +257,7 @@ def _for_scores(
 
 
 def _mask_and_bias(restrictions: list[Tensor], extra: int, dtype: torch.dtype) -> tuple[Tensor | None, Tensor | None]:
-    """Masks and biases of `attend` for torch's masks, with `extra` keys behind that all queries may attend to."""
+    """Mask and bias of `attend` for torch's masks and `extra` allowed keys."""
     allowed: Tensor | None = None
     bias: Tensor | None = None
     for restriction in restrictions:
