@@ -284,7 +284,7 @@ def _fuses(module: torch_nn.Module) -> bool:
 
 
 def _untouched_always(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """Run a compiled forward without the mode, for which torch compiles it again."""
+    """Run a compiled forward without the intercepting mode."""
 
     def compiled(*args: Any, **kwargs: Any) -> Any:
         with untouched():
