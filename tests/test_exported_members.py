@@ -57,8 +57,8 @@ AUX = ["weights", "lse", "index", "log_prob", "entropy", "top", "received"]
 
 
 PUBLIC = {
-    "attention", "auxiliary", "bench", "biases", "cli", "data", "errors", "export", "look", "masks", "memory", "models",
-    "nn", "normalizers", "reads", "runs", "scores", "serve", "tasks", "train",
+    "attention", "auxiliary", "bench", "biases", "cli", "data", "errors", "export", "hf", "look", "masks", "memory",
+    "models", "nn", "normalizers", "reads", "runs", "scores", "serve", "tasks", "train",
 }  # fmt: skip
 INTERNAL = {"backends", "kernels"}  # how a call is computed: no underscore, and no promise
 
