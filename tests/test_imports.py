@@ -22,9 +22,9 @@ LAYERS = [
     {"attention"},
     {"export"},
     {"memory"},
+    {"_integrations"},
     {"nn"},
     {"__init__"},  # the public names
-    {"_integrations"},
     {"hf"},
     {"_system"},
     {"models"},

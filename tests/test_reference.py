@@ -24,7 +24,9 @@ MODULES = [
         for name in ("scores", "normalizers", "masks", "biases", "reads", "errors", "export", "nn", "runs")
     ),
     "saccade.nn.addressing",
+    "saccade.hf",
     "saccade.look",
+    "saccade.look.attribute",
     *(f"saccade.models.{found.name}" for found in iter_modules(saccade.models.__path__)),
 ]
 SETTINGS = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")

@@ -15,6 +15,7 @@ from saccade import _working_directory  # noqa: F401 checked before torch is imp
 
 if TYPE_CHECKING:
     from saccade import biases, errors, masks, nn, normalizers, reads, scores
+    from saccade._integrations.sdpa import replace_sdpa
     from saccade._plainly import plainly
     from saccade.attention import attend, explain
     from saccade.auxiliary import AuxOutput, AuxRequest
@@ -34,6 +35,7 @@ __all__ = [
     "plainly",
     "reads",
     "remember",
+    "replace_sdpa",
     "scores",
 ]
 
@@ -48,6 +50,7 @@ _HOMES = {
     "merge": "memory",
     "plainly": "_plainly",
     "remember": "memory",
+    "replace_sdpa": "_integrations.sdpa",
 }
 
 

@@ -60,7 +60,7 @@ def test_captum_finds_the_same():
         module = dict(model.named_modules())[layer]
         expected = captum.LayerGradCam(model, module).attribute(images, classes, relu_attributions=True)
         assert torch.allclose(grad_cam(model, images, classes, layer), expected[:, 0], atol=1e-6)
-        pixels = captum.Saliency(model).attribute(images.clone(), classes, abs=True)
+        pixels = captum.Saliency(model).attribute(images.clone().requires_grad_(), classes, abs=True)
         assert torch.allclose(saliency(model, images, classes), pixels.sum(1), atol=1e-6)
 
 

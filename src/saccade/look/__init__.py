@@ -1,4 +1,4 @@
-"""Recording of attention in any model, pictures of it, and gradients of a class.
+"""Recording of attention in any model, pictures of it, and attributions.
 
 `import saccade` does not import it, and matplotlib is imported when the first picture is drawn.
 
@@ -7,16 +7,19 @@ Every picture is written as PNG and SVG, and its numbers as JSON with `json=True
 the files have the same contents. `OSError` is raised if a file cannot be written.
 """
 
+from saccade.look import attribute
 from saccade.look._alignment import alignment
 from saccade.look._blocks import blocks
 from saccade.look._charts import Curve, Dots, Fit, Prediction, curves, dots, fit
+from saccade.look._faithful import Faithfulness, Mean, faithful
 from saccade.look._glimpses import glimpses
 from saccade.look._gradients import grad_cam, saliency
 from saccade.look._highlights import highlights
 from saccade.look._jacobian import sequential_jacobian, shares
 from saccade.look._monitor import Monitor
 from saccade.look._overlays import overlays
-from saccade.look._recording import Coverage, Record, Recording, load, record
+from saccade.look._recording import record
+from saccade.look._records import Coverage, Record, Recording, load
 from saccade.look._spectrogram import spectrogram
 from saccade.look._traces import Band, traces
 
@@ -25,15 +28,19 @@ __all__ = [
     "Coverage",
     "Curve",
     "Dots",
+    "Faithfulness",
     "Fit",
+    "Mean",
     "Monitor",
     "Prediction",
     "Record",
     "Recording",
     "alignment",
+    "attribute",
     "blocks",
     "curves",
     "dots",
+    "faithful",
     "fit",
     "glimpses",
     "grad_cam",

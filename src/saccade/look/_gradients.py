@@ -99,7 +99,12 @@ def grad_cam(model: nn.Module, images: Tensor, classes: Tensor, layer: str) -> T
             expected = f"an output ({len(images)}, channels, height, width)"
             raise ShapeError(f"layer: expected {expected}, got {tuple(features.shape)} of {layer}")
         [gradient] = torch.autograd.grad(logit, features, materialize_grads=True)
-    weights = gradient.mean((2, 3), keepdim=True)
+    return activation_map(features, gradient)
+
+
+def activation_map(features: Tensor, gradient: Tensor) -> Tensor:
+    """Return Eq. 1 and 2 of Grad-CAM for features `(batch, channels, ...)`."""
+    weights = gradient.mean(tuple(range(2, features.ndim)), keepdim=True)
     return (weights * features).sum(1).relu().detach()
 
 

@@ -1,4 +1,7 @@
-"""Callback of Lightning for a `Monitor`. Only `Monitor.callback` imports this file, since it imports Lightning."""
+"""Callback of Lightning for a `Monitor`.
+
+Only `Monitor.callback` imports this file, since it imports Lightning.
+"""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack

@@ -1,4 +1,4 @@
-"""Monitoring of attention in training: entropy, sink and distance of every head, every few hundred steps."""
+"""Monitoring of attention in training."""
 
 import copy
 import warnings
@@ -29,7 +29,7 @@ _WAY_OUT = "Lower the learning rate, warm it up for longer, or normalize queries
 
 
 class Monitor:
-    r"""Entropy, sink and distance of every attention head, every few hundred steps of a training.
+    r"""Entropy, sink and distance of every head, every few hundred training steps.
 
     .. math::
         \text{entropy} &= \operatorname{mean}_i H_i, \quad H_i = -\sum_j w_{ij} \log w_{ij} \qquad
@@ -60,7 +60,7 @@ class Monitor:
         latest: the last reading, as a dictionary from names to numbers.
 
     Raises:
-        ArgumentError: every below 1; in the first reading, a model without a call of such a module.
+        ArgumentError: every below 1, or a model without a call of such a module in the first reading.
         ArgumentTypeError: a log of another kind.
 
     Example:
@@ -217,7 +217,7 @@ def _sums(aux: AuxOutput, uniform: AuxOutput | None, multihead: bool, ordered: b
     assert aux.received is not None
 
     def heads(tensor: Tensor, dims: int) -> Tensor:
-        """Sums of a tensor whose last dimensions are a head's, `(heads,)`."""
+        """Sums over the last dimensions of a tensor, `(heads,)`."""
         tensor = tensor.float().sum(tuple(range(-dims, 0)))
         return tensor.reshape(-1, tensor.shape[-1]).sum(0) if multihead else tensor.sum()[None]
 
@@ -235,7 +235,7 @@ def _sums(aux: AuxOutput, uniform: AuxOutput | None, multihead: bool, ordered: b
 
 
 def _uniform(module: Any) -> Any:
-    """A module with the parts of another one, whose weights are equal over allowed keys."""
+    """A copy of a module with equal weights over allowed keys."""
     shadow = copy.copy(module)
     shadow._modules = {**module._modules, "normalizer": Parameters(_UNIFORM)}
     return shadow

@@ -1,257 +1,80 @@
-"""Recording: weights of every attention module of a model, call by call."""
+"""Recording of every attention module of a model."""
 
-import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import fields, replace
-from itertools import chain
-from os.path import lexists
-from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args, overload
+from threading import get_ident
+from types import MethodType
+from typing import Any, Literal, get_args
 
+import torch
 from torch import Tensor
 from torch import nn as torch_nn
 from torch.utils import _pytree as pytree
 
 from saccade import AuxOutput, AuxRequest, nn
+from saccade._integrations.call import STACK, AttentionCall, Below, Kernel, Kind, recomputing
+from saccade._integrations.sdpa import Caller, intercepted, untouched
 from saccade._threads import hooked
-from saccade.errors import ArgumentError, SaccadeError, pip_install
-from saccade.look._files import with_ending, write_new
+from saccade.errors import ArgumentError
+from saccade.look._records import Marks, Record, Recording
+from saccade.look._statistics import Selection, statistics
+from saccade.nn.replacement import TorchMultiheadAttention
 
-Kind = Literal["self", "cross"]
+Mode = Literal["observe", "serve"]
 ATTENTION = (nn.Attention, nn.MultiheadAttention, nn.AttentionPool, nn.GatedLSTM, nn.MixtureOfExperts)
 WEIGHTS = AuxRequest(weights=True)
-_STATISTICS = tuple(field.name for field in fields(AuxOutput))
-_FORMAT = 1  # of the files that `Recording.save` writes
-_Marks = dict[str, set[str]]
-"""Modules by name: "recorded", "partial" or "inner", within another module."""
-
-
-class Coverage(NamedTuple):
-    """Names of a model's attention modules, by the completeness of their records.
-
-    Args:
-        recorded: every call has a record with every statistic of the request.
-        partial: some calls have no record, as they failed, or lack a statistic.
-        bypassing: no call has a record. Such a module was not called in the block's thread, or only by its `forward`,
-            or is an attention that cannot be recorded, as `torch.nn.MultiheadAttention`.
-    """
-
-    recorded: tuple[str, ...]
-    partial: tuple[str, ...]
-    bypassing: tuple[str, ...]
-
-
-def _statistic(name: str) -> Any:
-    return property(lambda record: getattr(record[1], name), doc=f"The call's `{name}`, as of `AuxOutput`.")
-
-
-class Record(tuple[str, AuxOutput]):  # noqa: SLOT001  # a tuple has no room for slots
-    """A call of an attention module: the pair (name, aux), statistics as attributes.
-
-    Args:
-        name: of the module in the model.
-        aux: statistics of the call.
-        call: number of the call in the recording, from 0.
-        kind: "self" if the queries read themselves or a memory that grows with them, "cross" otherwise.
-
-    >>> import torch
-    >>> name, aux = record = Record("read", AuxOutput(received=torch.ones(3)), 0, "cross")
-    >>> name, record.kind, record.received is aux.received, record.weights
-    ('read', 'cross', True, None)
-    """
-
-    call: int
-    kind: Kind
-
-    def __new__(cls, name: str, aux: AuxOutput, call: int, kind: Kind) -> "Record":
-        self = super().__new__(cls, (name, aux))
-        self.call, self.kind = call, kind
-        return self
-
-    def __getnewargs__(self) -> tuple[str, AuxOutput, int, Kind]:
-        return self[0], self[1], self.call, self.kind
-
-    @property
-    def name(self) -> str:
-        """Name of the module in the model."""
-        return self[0]
-
-    @property
-    def aux(self) -> AuxOutput:
-        """Statistics of the call, None if not requested."""
-        return self[1]
-
-    weights: Tensor | None = _statistic("weights")
-    lse: Tensor | None = _statistic("lse")
-    index: Tensor | None = _statistic("index")  # type: ignore[assignment]  # tuple's method of that name has no use here
-    log_prob: Tensor | None = _statistic("log_prob")
-    entropy: Tensor | None = _statistic("entropy")
-    top: tuple[Tensor, Tensor] | None = _statistic("top")
-    received: Tensor | None = _statistic("received")
-
-
-class Recording(Sequence[Record]):
-    """Records of calls, in the order of the calls.
-
-    `recording[0]` is a record. `recording[-3:]` and `recording["encoder.layers.0"]`, the calls of that module and of
-    those inside it, are recordings with the numbers of their calls and the coverage of the whole.
-
-    >>> from saccade import AuxOutput
-    >>> calls = Recording([Record(name, AuxOutput(), call, "self") for call, name in enumerate(["a.x", "b", "a.x"])])
-    >>> calls, [record.call for record in calls["a"]], calls[1:][0].name
-    (Recording(3 calls of a.x, b), [0, 2], 'b')
-    """
-
-    def __init__(self, records: Sequence[Record] = (), marks: "_Marks | None" = None) -> None:
-        self._records = list(records)
-        self._marks = {name: {"recorded"} for name, _ in self._records} if marks is None else marks
-
-    @property
-    def coverage(self) -> Coverage:
-        """Names of the modules with records, with records in part, and without."""
-        modules = self._marks.items()
-        return Coverage(
-            recorded=tuple(name for name, marks in modules if "recorded" in marks and "partial" not in marks),
-            partial=tuple(name for name, marks in modules if "recorded" in marks and "partial" in marks),
-            bypassing=tuple(name for name, marks in modules if not marks & {"recorded", "inner"}),
-        )
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    @overload
-    def __getitem__(self, key: int) -> Record: ...
-    @overload
-    def __getitem__(self, key: slice | str) -> "Recording": ...
-    def __getitem__(self, key: int | slice | str) -> "Record | Recording":
-        if isinstance(key, str):
-            records = [record for record in self if not key or f"{record.name}.".startswith(f"{key}.")]
-            if not records and key not in (names := {record.name for record in self}):
-                listed = ", ".join(map(repr, sorted(names))) or "none"
-                raise ArgumentError(f"name: expected a module with a record ({listed}), got {key!r}. See .coverage")
-            return Recording(records, self._marks)
-        return Recording(self._records[key], self._marks) if isinstance(key, slice) else self._records[key]
-
-    def __repr__(self) -> str:
-        names = ", ".join(dict.fromkeys(name or "the model itself" for name, _ in self))
-        return f"Recording({len(self)} {'call' if len(self) == 1 else 'calls'} of {names})" if names else "Recording()"
-
-    def save(self, path: str | Path) -> list[Path]:
-        """Write statistics to PATH.safetensors, names, kinds and coverage to PATH.json.
-
-        Args:
-            path: without a suffix; its folder is made if there is none.
-
-        Returns:
-            Both paths.
-
-        Raises:
-            ArgumentError: a file of that name exists.
-            OSError: the files cannot be written; nothing half-written stays.
-
-        Example:
-            >>> from tempfile import TemporaryDirectory
-            >>> with TemporaryDirectory() as folder:
-            ...     paths = Recording().save(f"{folder}/trace")
-            ...     print([path.name for path in paths], len(load(f"{folder}/trace")))
-            ['trace.safetensors', 'trace.json'] 0
-        """
-        files = _paths(path)
-        if exists := [str(file) for file in files if lexists(file)]:
-            raise ArgumentError(f"path: expected a free name, got {exists[0]}, which exists. Remove it or take another")
-        tensors = {
-            f"{number}.{statistic}.{part}": tensor.detach().cpu().contiguous().clone()
-            for number, record in enumerate(self)
-            for statistic in _STATISTICS
-            for part, tensor in enumerate(pytree.tree_leaves(getattr(record, statistic)))
-            if tensor is not None
-        }
-        calls = [{"name": record.name, "call": record.call, "kind": record.kind} for record in self]
-        about = json.dumps({"format": _FORMAT, "calls": calls, "coverage": self.coverage._asdict()}, indent=1)
-        return write_new({files[0]: _safetensors().torch.save(tensors), files[1]: f"{about}\n".encode()})
-
-
-def load(path: str | Path) -> Recording:
-    """Read a recording of `Recording.save` to the CPU, without unpickling.
-
-    Args:
-        path: as of `save`, without a suffix.
-
-    Raises:
-        ArgumentError: the files hold something else.
-        OSError: they cannot be read.
-    """
-    (tensors_at, about_at), safetensors = _paths(path), _safetensors()
-    content, described = tensors_at.read_bytes(), about_at.read_bytes()
-    try:
-        return _recording(safetensors.torch.load(content), json.loads(described))
-    except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, safetensors.SafetensorError) as error:
-        raise ArgumentError(f"path: expected a recording of format {_FORMAT}, got {path}: {error!r:.100}") from error
-
-
-def _recording(tensors: dict[str, Tensor], about: Any) -> Recording:
-    """The recording in untrusted contents of its files."""
-    if about["format"] != _FORMAT:
-        raise ValueError(f"format {about['format']}")
-    calls, coverage = about["calls"], [about["coverage"][name] for name in Coverage._fields]
-    names = [*(call["name"] for call in calls), *chain.from_iterable(coverage)]
-    if not all(isinstance(part, list) for part in coverage) or not all(isinstance(name, str) for name in names):
-        raise TypeError("names of modules")
-    if not all(type(call["call"]) is int and call["kind"] in get_args(Kind) for call in calls):
-        raise ValueError("number or kind of a call")
-    records = list[Record]()
-    for number, call in enumerate(calls):
-        statistics = dict[str, Any]()
-        for name in _STATISTICS:
-            if (tensor := tensors.pop(f"{number}.{name}.0", None)) is not None:
-                statistics[name] = (tensor, tensors.pop(f"{number}.{name}.1")) if name == "top" else tensor
-        records.append(Record(call["name"], AuxOutput(**statistics), call["call"], call["kind"]))
-    if tensors:
-        raise ValueError(f"a tensor of no call, {min(tensors)}")
-    marks = zip(coverage, ({"recorded"}, {"recorded", "partial"}, set[str]()), strict=True)
-    return Recording(records, {name: set(kinds) for names, kinds in marks for name in names})
-
-
-def _paths(path: str | Path) -> tuple[Path, Path]:
-    return with_ending(Path(path), ".safetensors"), with_ending(Path(path), ".json")
-
-
-def _safetensors() -> Any:
-    try:
-        import safetensors.torch
-    except ImportError as error:
-        raise SaccadeError(f"files of recordings need safetensors: {pip_install('train')}") from error
-    return safetensors
+_NAMED_ATTENTION = re.compile("attention|attn", re.IGNORECASE)
+_FUSED = (torch_nn.MultiheadAttention, torch_nn.TransformerEncoderLayer, torch_nn.TransformerEncoder)
+"""Modules of torch with a fast path that calls no function of attention."""
 
 
 @contextmanager
 def record(
-    model: torch_nn.Module, aux: AuxRequest = WEIGHTS, *, detach: bool = False, required: bool = True
+    model: torch_nn.Module,
+    aux: AuxRequest = WEIGHTS,
+    *,
+    mode: Mode = "observe",
+    layers: int | str | Sequence[int | str] | None = None,
+    heads: int | Sequence[int] | None = None,
+    rows: int | slice | Sequence[int] | None = None,
+    detach: bool = False,
+    required: bool = True,
 ) -> Iterator[Recording]:
-    """Collect the weights of a model's attention modules, call by call, in a block.
+    """Record the attention of a model in a block, call by call.
 
-    The model returns the same as without recording: a module whose caller requests no statistics returns a Tensor.
-    Gradients flow through the records, unless `detach=True`. The hooks are gone when the block ends, by an error too.
-    An attention module inside another one is part of it and has no record of its own.
+    Modules of `saccade.nn` compute their statistics with their output. In other models the calls of
+    `F.scaled_dot_product_attention`, `nn.MultiheadAttention` and of transformers' models with
+    `attn_implementation="saccade"` are recorded. A module that attends by matrix products of its own has no record,
+    and `coverage.bypassing` has its name.
+
+    The model returns the same as without recording. The hooks are gone when the block ends, by an error too. An
+    attention module of `saccade.nn` inside another one is part of it and has no record of its own.
 
     Several threads may record one model and call it: a recording holds the calls of the thread that opened the block,
-    and the calls of other threads do not change.
+    and the calls of other threads do not change. A forward that a checkpoint repeats in its backward is recorded once.
 
     Args:
-        model: any module that attends through `saccade.nn`, or an attention module itself.
+        model: any module.
         aux: statistics to record: the weights, or statistics of them in linear memory (see `saccade.AuxRequest`).
+        mode: for modules that are not Saccade's. "observe": the model's own kernel computes the output, bit for bit,
+            and Saccade the statistics from the same query, key and mask, without gradients. "serve": Saccade computes
+            both, and gradients flow through the records.
+        layers: modules to record: names of them or of modules around them, or numbers as in `layers.3`. None is all.
+        heads: numbers of heads to record. None is all.
+        rows: numbers of queries to record, or a slice. None is all. `received` sums over these queries.
         detach: record tensors that are cut off from the graph, so that they hold no memory but their own.
-        required: raise an error if the model has no attention or none was called. With False the recording stays empty.
+        required: raise an error if nothing was recorded. With False the recording stays empty.
 
     Yields:
         A `Recording`, which grows with the calls.
 
     Raises:
-        ArgumentError: a model without a module that can be recorded; at the end of the block, if none was called.
+        ArgumentError: an unknown mode or layer, a head or row that a call does not have, rows with `received` of a
+            module of `saccade.nn`, or a block that recorded nothing.
 
     Example:
-        >>> import torch
         >>> from saccade import nn
         >>> model = torch.nn.ModuleDict({"read": nn.Attention(4, 6, hidden_dim=5)})
         >>> with record(model) as recording:
@@ -260,33 +83,94 @@ def record(
         ([('read', (1, 2, 3))], 'cross')
         >>> recording.coverage
         Coverage(recorded=('read',), partial=(), bypassing=())
+        >>> layer = torch.nn.TransformerEncoderLayer(8, 2, batch_first=True)
+        >>> with record(layer, AuxRequest(entropy=True)) as recording:
+        ...     output = layer(torch.randn(1, 5, 8))
+        >>> recording["self_attn"][0].entropy.shape
+        torch.Size([1, 2, 5])
     """
-    modules = {name: module for name, module in model.named_modules() if isinstance(module, ATTENTION)}
-    if required and not modules:
-        expected = f"a module with attention of saccade.nn in it ({', '.join(kind.__name__ for kind in ATTENTION)})"
-        raise ArgumentError(
-            f"model: expected {expected}, got {type(model).__name__} without any. Attend through these modules, "
-            "or pass required=False for no records"
-        )
-    others = [name for name, part in model.named_modules() if isinstance(part, torch_nn.MultiheadAttention)]
-    marks = {name: set[str]() for name in [*modules, *others]}
-    recorder = _Recorder({module: name for name, module in modules.items()}, marks, aux, detach)
-    with hooked(recorder.names, recorder.take, recorder.ask, with_kwargs=True, prepend=True, always_call=True):
-        yield recorder.recording
+    if mode not in get_args(Mode):
+        raise ArgumentError(f"mode: expected 'observe' or 'serve', got {mode!r}")
+    named = {name: module for name, module in model.named_modules() if _attends(module)}
+    inner = {name for name, module in named.items() if isinstance(module, ATTENTION)}
+    leaves = [
+        name for name in named if name in inner or not any(other != name and _within(other, name) for other in named)
+    ]
+    chosen = {name: module for name, module in model.named_modules() if _chosen(name, layers)}
+    if layers is not None and not any(name in chosen for name in leaves):
+        listed = ", ".join(map(repr, leaves)) or "none"
+        raise ArgumentError(f"layers: expected names or numbers of modules that attend ({listed:.200}), got {layers!r}")
+    ours = {module: name for name, module in named.items() if name in inner and name in chosen}
+    others = [name for name in leaves if name not in inner and name in chosen]
+    marks: Marks = {name: set() for name in [*ours.values(), *others]}
+    every = {module: name for name, module in model.named_modules()}
+    recorder = _Recorder(ours, every, chosen, marks, aux, mode, Selection(heads, rows), detach)
+    with ExitStack() as stack:
+        stack.enter_context(hooked(ours, recorder.take, recorder.ask, with_kwargs=True, prepend=True, always_call=True))
+        if len(every) > len(ours):
+            stack.enter_context(_fast_paths(model, recorder))
+            stack.enter_context(intercepted())
+        STACK.recorders.append(recorder)
+        try:
+            yield recorder.recording
+        finally:
+            STACK.recorders.remove(recorder)
+            recorder.cover()
     if required and not recorder.called:
-        listed = ", ".join(map(repr, modules))
-        raise ArgumentError(
-            f"model: expected a call of its attention in the block, got none of {listed}. "
-            "Call the model inside the block, in the thread that opened it and not compiled, or pass required=False"
+        raise ArgumentError(_nothing(model, list(marks)))
+
+
+def _attends(module: torch_nn.Module) -> bool:
+    return isinstance(module, (*ATTENTION, torch_nn.MultiheadAttention)) or bool(
+        _NAMED_ATTENTION.search(type(module).__name__)
+    )
+
+
+def _within(name: str, other: str) -> bool:
+    """Whether a module's name is another one's or lies below it."""
+    return not other or f"{name}.".startswith(f"{other}.")
+
+
+def _chosen(name: str, layers: int | str | Sequence[int | str] | None) -> bool:
+    if layers is None:
+        return True
+    listed = [layers] if isinstance(layers, int | str) else layers
+    numbers = [int(part) for part in name.split(".") if part.isdigit()]
+    return any(numbers[:1] == [layer] if isinstance(layer, int) else _within(name, layer) for layer in listed)
+
+
+def _nothing(model: torch_nn.Module, names: list[str]) -> str:
+    if not names:
+        return (
+            f"model: expected a module that attends, got {type(model).__name__} without any. Attend through "
+            "saccade.nn, torch.nn.MultiheadAttention or F.scaled_dot_product_attention, or pass required=False for no "
+            "records"
         )
+    listed = f"{', '.join(map(repr, names)):.200}"
+    return (
+        f"model: expected a call of its attention in the block, got none that can be recorded of {listed}. Call the "
+        "model inside the block, in the thread that opened it and not compiled; load a model of transformers with "
+        "attn_implementation='sdpa' or 'saccade' in place of 'eager'; or pass required=False"
+    )
 
 
 class _Recorder:
-    """The two hooks of every module, and the requests of the calls in progress."""
+    """Hooks of Saccade's modules, and the observer of other calls."""
 
-    def __init__(self, names: dict[torch_nn.Module, str], marks: _Marks, request: AuxRequest, detach: bool) -> None:
-        self.names, self.marks, self.request, self.detach = names, marks, request, detach
-        self.called, self.recording = False, Recording(marks=marks)
+    def __init__(
+        self,
+        ours: dict[torch_nn.Module, str],
+        every: dict[torch_nn.Module, str],
+        chosen: dict[str, torch_nn.Module],
+        marks: Marks,
+        request: AuxRequest,
+        mode: Mode,
+        selection: Selection,
+        detach: bool,
+    ) -> None:
+        self.names, self.every, self.chosen, self.marks = ours, every, chosen, marks
+        self.request, self.mode, self.selection, self.detach = request, mode, selection, detach
+        self.called, self.recording, self.paused = False, Recording(marks=marks), False
         self.waiting: list[tuple[torch_nn.Module, AuxRequest | None, Kind]] = []
 
     def ask(self, module: torch_nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]] | None:
@@ -297,9 +181,7 @@ class _Recorder:
             self.marks[self.names[module]].add("inner")
             return None
         self.called = True
-        both = (self.request, request or AuxRequest())
-        joint = {field.name: max(getattr(part, field.name) for part in both) for field in fields(AuxRequest)}
-        return args, {**kwargs, "aux": AuxRequest(**joint)}
+        return args, {**kwargs, "aux": _joint(self.request, request)}
 
     def take(self, module: torch_nn.Module, args: Any, kwargs: dict[str, Any], result: Any) -> Any:
         """After a call or its failure: keep the record, and return the caller's result."""
@@ -312,16 +194,146 @@ class _Recorder:
             self.marks[name].add("partial")
             return None
         *output, aux = result
-        kept, records = _only(aux, self.request), self.recording._records
-        self.marks[name].add("recorded")
-        if any(getattr(kept, statistic) is None for statistic in self.request.names()):
-            self.marks[name].add("partial")
-        if self.detach:
-            kept = pytree.tree_map_only(Tensor, Tensor.detach, kept)
-        records.append(Record(name, kept, len(records), kind))
+        self.keep(name, self.selection.of(_only(aux, self.request)), None, kind)
         if request is not None:
             return (*output, _only(aux, request))
         return output[0] if len(output) == 1 else tuple(output)
+
+    def compute(self, call: AttentionCall, kernel: Kernel | None, aux: AuxRequest | None, below: Below) -> Any:
+        """Compute a call of another library's module, and record it."""
+        name = next((self.every[module] for module in call.callers if module in self.every), None)
+        if self.waiting or self.paused or name is None or name not in self.chosen:
+            return below(kernel, aux)
+        marks = self.marks.setdefault(name, set())
+        try:
+            if kernel is not None and self.mode == "observe":
+                result = below(kernel, aux)
+                if not recomputing():
+                    with torch.no_grad():
+                        self.keep(name, *statistics(call, self.request, self.selection), call.kind, call.key_offset)
+                return result
+            if self.selection.all and getattr(call.normalizer, "sink", None) is None:
+                output, full = below(None, _joint(self.request, aux))
+                kept, sink = _only(full, self.request), None
+            else:
+                result = below(None, aux)
+                output, full = result if aux else (result, None)
+                kept, sink = statistics(call, self.request, self.selection)
+            if not recomputing():
+                self.keep(name, kept, sink, call.kind, call.key_offset)
+        except Exception:
+            marks.add("partial")
+            raise
+        return output if aux is None else (output, _only(full, aux))
+
+    def keep(self, name: str, aux: AuxOutput, sink: Tensor | None, kind: Kind, key_offset: int = 0) -> None:
+        """Append a record."""
+        self.called = True
+        self.marks[name].add("recorded")
+        if any(getattr(aux, statistic) is None for statistic in self.request.names()):
+            self.marks[name].add("partial")
+        if self.detach:
+            aux, sink = pytree.tree_map_only(Tensor, Tensor.detach, (aux, sink))
+        records = self.recording._records
+        records.append(Record(name, aux, len(records), kind, key_offset, sink))
+
+    def note_softmax(self, caller: Caller) -> None:
+        """Name a module that computes its own softmax over scores, if it gets no record."""
+        name = next((self.every[module] for module in caller.modules if module in self.every), None)
+        if not (self.waiting or self.paused or caller.ours or name is None) and name in self.chosen:
+            self.marks.setdefault(name, set())
+
+    def cover(self) -> None:
+        """Remove modules around or inside recorded ones from the names without records."""
+        recorded = {name for name, marks in self.marks.items() if "recorded" in marks}
+        for name in [name for name, marks in self.marks.items() if not marks]:
+            if any(_within(other, name) or _within(name, other) for other in recorded):
+                del self.marks[name]
+
+
+@contextmanager
+def _fast_paths(model: torch_nn.Module, recorder: _Recorder) -> Iterator[None]:
+    """Let modules of torch take their fused path or their compiled code.
+
+    A module with a fused path runs untouched. Then it runs once more by its usual path, without gradients, for the
+    records. In "serve" mode it takes the usual path alone.
+    """
+    thread, before = get_ident(), dict[torch_nn.Module, Any]()
+    for module in model.modules():
+        if "_orig_mod" in module._modules and "forward" in vars(module):  # of torch.compile
+            before[module] = module.forward
+            module.forward = _untouched_always(module.forward)
+        elif _fuses(module) and recorder.mode == "observe" and "forward" not in vars(module):
+            before[module] = None
+            module.forward = MethodType(_untouched_first(module, recorder, thread), module)
+    try:
+        yield
+    finally:
+        for module, forward in before.items():
+            if forward is None:
+                del module.forward
+            else:
+                module.forward = forward
+
+
+def _fuses(module: torch_nn.Module) -> bool:
+    """Whether torch has a fused path for a module."""
+    return isinstance(module, _FUSED) and not any(
+        isinstance(part, TorchMultiheadAttention) for part in module.modules()
+    )
+
+
+def _untouched_always(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """Run a compiled forward without the intercepting mode."""
+
+    def compiled(*args: Any, **kwargs: Any) -> Any:
+        with untouched():
+            return forward(*args, **kwargs)
+
+    return compiled
+
+
+def _untouched_first(original: torch_nn.Module, recorder: _Recorder, thread: int) -> Callable[..., Any]:
+    def forward(self: torch_nn.Module, *args: Any, **kwargs: Any) -> Any:
+        usual = type(self).forward
+        recorded = self is original and get_ident() == thread and not recorder.paused
+        if not recorded or torch.compiler.is_compiling() or not _may_fuse(self):
+            return usual(self, *args, **kwargs)
+        recorder.paused = True
+        try:
+            with untouched():
+                result = usual(self, *args, **kwargs)
+        finally:
+            recorder.paused = False
+        with torch.no_grad(), _slow_path(self):
+            usual(self, *args, **kwargs)
+        return result
+
+    return forward
+
+
+def _may_fuse(module: torch_nn.Module) -> bool:
+    """Whether torch may take the fused path: in eval mode, without gradients or hooks."""
+    differentiable = torch.is_grad_enabled() and any(part.requires_grad for part in module.parameters())
+    hooks = any(part._forward_hooks or part._forward_pre_hooks for part in module.modules())
+    return not (module.training or differentiable or hooks)
+
+
+@contextmanager
+def _slow_path(module: torch_nn.Module) -> Iterator[None]:
+    """Restore the usual `forward` of modules inside."""
+    inner = [part for part in module.modules() if isinstance(part, _FUSED) and "forward" in vars(part)]
+    saved = {part: vars(part).pop("forward") for part in inner}
+    try:
+        yield
+    finally:
+        for part, forward in saved.items():
+            part.forward = forward  # type: ignore[method-assign]
+
+
+def _joint(request: AuxRequest, other: AuxRequest | None) -> AuxRequest:
+    both = (request, other or AuxRequest())
+    return AuxRequest(**{field.name: max(getattr(part, field.name) for part in both) for field in fields(AuxRequest)})
 
 
 def _kind(module: torch_nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Kind:

@@ -2,6 +2,7 @@
 
 `Retina` and `Glimpse` attend to a part of an image. `KernelRegression` is an estimator for scikit-learn, not a module.
 It is imported at its first use, and absent without scikit-learn.
+`replace` puts Saccade's attention into a model of torch.
 """
 
 import sys
@@ -16,6 +17,7 @@ from saccade.nn.gated_lstm import GatedLSTM
 from saccade.nn.multihead import MultiheadAttention
 from saccade.nn.past_attention import PastAttention
 from saccade.nn.pool import AttentionPool
+from saccade.nn.replacement import Replaced, replace
 from saccade.nn.retina import Glimpse, Retina
 from saccade.nn.sets import SetAttention, SetPool
 
@@ -32,9 +34,11 @@ __all__ = [
     "MixtureOfExperts",
     "MultiheadAttention",
     "PastAttention",
+    "Replaced",
     "Retina",
     "SetAttention",
     "SetPool",
+    "replace",
 ]
 if not TYPE_CHECKING and (sys.modules["sklearn"] if "sklearn" in sys.modules else find_spec("sklearn")) is None:
     __all__.remove("KernelRegression")  # so that `import *` works without it

@@ -1,0 +1,285 @@
+"""Saccade as an attention implementation of transformers (`pip install saccade-attention[hf]`).
+
+The import registers "saccade" as an attention and as a mask function. Each model of transformers that chooses its
+attention by name then attends through `saccade.attend`:
+
+>>> import torch, saccade.hf
+>>> from transformers import AutoModel, LlamaConfig
+>>> sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+>>> config = LlamaConfig(vocab_size=9, **sizes)
+>>> model = AutoModel.from_config(config, attn_implementation="saccade").eval()
+>>> model(torch.tensor([[1, 2, 3]])).last_hidden_state.shape
+torch.Size([1, 3, 16])
+
+Masks of positions stay objects of `saccade.masks`, so that no tensor (B, 1, Lq, Lk) exists. Rows with nothing allowed,
+such as those of left padding, give zeros. `output_attentions=True` returns the weights.
+"""
+
+import inspect
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from saccade import masks, normalizers, scores
+from saccade._definitions.structure import Grid
+from saccade._integrations.call import STACK, AttentionCall, Kind, compute
+from saccade._integrations.sdpa import find_caller
+from saccade.auxiliary import AuxRequest
+from saccade.errors import ArgumentError, pip_install
+
+try:
+    from transformers import AttentionInterface
+    from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
+    from transformers.utils.output_capturing import _active_collector
+except ImportError as error:
+    raise ImportError(f"saccade.hf needs transformers 5.20 or newer: {pip_install('hf')}") from error
+
+__all__ = ["LazyMask", "attention", "mask"]
+
+_WEIGHTS = AuxRequest(weights=True)
+_WITHOUT_EFFECT = {
+    *("cache", "cache_position", "past_key_value", "past_key_values", "use_cache", "layer_idx"),
+    *("cu_seq_lens_k", "cu_seq_lens_q", "max_length_k", "max_length_q", "seq_idx"),
+    *("output_attentions", "output_hidden_states", "output_router_logits", "return_dict", "logits_to_keep"),
+    *("input_ids", "inputs_embeds", "labels", "token_type_ids", "mm_token_type_ids", "num_items_in_batch"),
+    *("position_ids", "position_embeddings", "interpolate_pos_encoding", "deterministic", "is_cross_attention"),
+}
+
+
+class LazyMask:
+    """A mask of `saccade.masks` that is a boolean tensor `(B, 1, Lq, Lk)` for code that computes with it.
+
+    Args:
+        allowed: the mask, None if every key is allowed.
+        size: (B, Lq, Lk).
+        kind: "sliding" if the mask has a window, "self" otherwise.
+        key_offset: position of key 0 in the sequence.
+
+    >>> causal = LazyMask(masks.Causal(), (1, 2, 2), torch.device("cpu"))
+    >>> tuple(causal.shape), causal[0, 0].tolist()
+    ((1, 1, 2, 2), [[True, False], [True, True]])
+    """
+
+    dtype = torch.bool
+    ndim = 4
+
+    def __init__(
+        self,
+        allowed: masks.Mask | None,
+        size: tuple[int, int, int],
+        device: torch.device,
+        kind: Kind = "self",
+        key_offset: int = 0,
+    ) -> None:
+        self.allowed, self.device, self.kind, self.key_offset = allowed, device, kind, key_offset
+        self.shape = torch.Size((size[0], 1, *size[1:]))
+
+    def dense(self) -> Tensor:
+        """The boolean tensor, `(B, 1, Lq, Lk)`."""
+        _, _, q_len, k_len = self.shape
+        if self.allowed is None:
+            return torch.ones(self.shape, dtype=torch.bool, device=self.device)
+        return self.allowed.dense(Grid(q_len, k_len, 0, q_len, self.device, rank=2)).expand(self.shape)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.dense(), name)
+
+    def __getitem__(self, index: Any) -> Tensor:
+        return self.dense()[index]
+
+    def __invert__(self) -> Tensor:
+        return ~self.dense()
+
+    def __and__(self, other: Tensor) -> Tensor:
+        return self.dense() & other
+
+    def __or__(self, other: Tensor) -> Tensor:
+        return self.dense() | other
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        def plain(tree: Any) -> Any:
+            return torch.utils._pytree.tree_map_only(cls, cls.dense, tree)
+
+        return func(*plain(args), **plain(kwargs or {}))
+
+
+def mask(
+    batch_size: int,
+    q_length: int,
+    kv_length: int,
+    q_offset: int | Tensor = 0,
+    kv_offset: int = 0,
+    mask_function: Callable[..., Any] | None = None,
+    attention_mask: Tensor | LazyMask | None = None,
+    allow_is_bidirectional_skip: bool = False,
+    use_vmap: bool = False,
+    device: torch.device | str = "cpu",
+    **options: Any,
+) -> Tensor | LazyMask | None:
+    """Make the mask of a model of transformers, as its `AttentionMaskInterface` requires.
+
+    Causal masks, windows, packed sequences and padding become objects of `saccade.masks`, other functions a boolean
+    tensor.
+
+    Args:
+        batch_size, q_length, kv_length: B, Lq and Lk.
+        q_offset, kv_offset: positions of the first query and the first key.
+        mask_function: from numbers of a batch entry, head, query and key to whether it may attend; causal by default.
+        attention_mask: `(B, n)`, False for padding.
+        allow_is_bidirectional_skip: whether None may stand for a mask that allows everything.
+        use_vmap: whether the function is one of the user's, for which a tensor is made.
+        device: of the tensors.
+        options: of `transformers.masking_utils.sdpa_mask`, without effect here.
+
+    Returns:
+        `(B, 1, Lq, Lk)`, or None.
+
+    Example:
+        >>> mask(1, 2, 2).allowed
+        Causal(align=0)
+    """
+    if isinstance(attention_mask, LazyMask):
+        return attention_mask
+    device = torch.device(device)
+    if isinstance(q_offset, Tensor) and not torch.compiler.is_compiling():
+        q_offset = int(q_offset)
+    parts = None if use_vmap else _parts(mask_function, q_offset - kv_offset)
+    if parts is None:
+        function: dict[str, Any] = {} if mask_function is None else {"mask_function": mask_function}
+        return sdpa_mask(
+            batch_size=batch_size, q_length=q_length, kv_length=kv_length, q_offset=q_offset,  # type: ignore[arg-type]  # a tensor while it is compiled
+            kv_offset=kv_offset,
+            attention_mask=attention_mask, allow_is_causal_skip=False, use_vmap=use_vmap, device=device, **function,
+        )  # fmt: skip
+    kind: Kind = "sliding" if any(isinstance(part, masks.Window) for part in parts) else "self"
+    if attention_mask is not None:
+        missing = kv_length + kv_offset - attention_mask.shape[-1]
+        present = nn.functional.pad(attention_mask.bool(), (0, max(0, missing)))[:, kv_offset : kv_offset + kv_length]
+        if torch.compiler.is_compiling() or not present.all():
+            parts.append(masks.as_mask(present[:, None, None]))
+    if not parts and allow_is_bidirectional_skip:
+        return None
+    allowed = reduce(lambda one, other: one & other, parts) if parts else None
+    return LazyMask(allowed, (batch_size, q_length, kv_length), device, kind, kv_offset)
+
+
+def _parts(function: Callable[..., Any] | None, align: int | Tensor) -> list[masks.Mask] | None:
+    """Masks whose intersection a mask function of transformers computes, None for an unknown one."""
+    name = "causal_mask_function" if function is None else function.__qualname__.partition(".")[0]
+    if name == "causal_mask_function":
+        return [masks.Causal(align=align)]
+    if name == "bidirectional_mask_function":
+        return []
+    inside = inspect.getclosurevars(function).nonlocals if function is not None else {}
+    if name == "sliding_window_overlay":
+        return [masks.Window(inside["sliding_window"] - 1, None, align=align)]
+    if name == "sliding_window_bidirectional_overlay":
+        return [masks.Window(inside["sliding_window"], inside["sliding_window"], align=align)]
+    if name == "packed_sequence_mask_function":
+        ids = inside["packed_sequence_mask"]
+        return [masks.Documents(ids[:, None], ids[:, None])]
+    if name == "remap_positions_for_packed_sequence":  # within a sequence, distances of positions and of places agree
+        return _parts(inside["mask_function"], align)
+    if name == "and_masks":
+        parts = [_parts(part, align) for part in inside["mask_functions"]]
+        return None if any(part is None for part in parts) else [one for part in parts for one in part or ()]
+    return None
+
+
+def attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | LazyMask | None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    is_causal: bool | None = None,
+    softcap: float | None = None,
+    sliding_window: int | None = None,
+    s_aux: Tensor | None = None,
+    position_bias: Tensor | None = None,
+    **options: Any,
+) -> tuple[Tensor, Tensor | None]:
+    """Attend for a module of transformers, as its `AttentionInterface` requires.
+
+    Args:
+        module: the module.
+        query: `(B, H, Lq, D)`.
+        key, value: `(B, Hkv, Lk, D)` and `(B, Hkv, Lk, Dv)`.
+        attention_mask: of `mask`; a boolean tensor, True for allowed, or a float one, which is added to the scores.
+        dropout: share of the weights that become 0.
+        scaling: of the scores, 1/√D by default.
+        is_causal: whether a call without a mask is causal; the module's attribute by default.
+        softcap: c in c·tanh(s/c).
+        sliding_window: of the module, which the mask has already.
+        s_aux: logits of the heads' sinks, `(H,)`.
+        position_bias: added to the scores, `(B or 1, H, Lq, Lk)`.
+        options: keywords of transformers that change nothing here.
+
+    Returns:
+        Output `(B, Lq, H, Dv)`, and the weights `(B, H, Lq, Lk)` if the model collects attentions, else None.
+
+    Raises:
+        ArgumentError: a keyword with a value that could change the result.
+    """
+    for name, option in options.items():
+        if option is not None and option is not False and name not in _WITHOUT_EFFECT:
+            expected = "a keyword that saccade.hf knows"
+            raise ArgumentError(f"{name}: expected {expected}, got a value for {name}. Leave it out")
+    q_len = query.shape[-2]
+    causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    allowed: Any = None
+    bias: Tensor | None = None
+    if attention_mask is None and causal and q_len > 1:
+        key, value = key[:, :, :q_len], value[:, :, :q_len]  # a static cache has room for later keys
+        position_bias = None if position_bias is None else position_bias[..., :q_len]
+        allowed = masks.Causal(align="start")
+    elif isinstance(attention_mask, LazyMask):
+        allowed = attention_mask.allowed
+        if attention_mask.shape[-1] != key.shape[-2] or attention_mask.shape[-2] != q_len:
+            allowed = attention_mask.dense()[:, :, -q_len:, : key.shape[-2]]
+    elif attention_mask is not None:
+        allowed, bias = (attention_mask, None) if attention_mask.dtype == torch.bool else (None, attention_mask)
+    if position_bias is not None:
+        bias = position_bias if bias is None else bias + position_bias
+    cross = bool(getattr(module, "is_cross_attention", False)) or (bool(STACK.recorders) and find_caller().cross)
+    lazy = isinstance(attention_mask, LazyMask)
+    sliding = sliding_window is not None or (lazy and attention_mask.kind == "sliding")  # type: ignore[union-attr]
+    call = AttentionCall(
+        module=module,
+        query=query,
+        key=key,
+        value=value,
+        score=scores.ScaledDot(scaling, softcap),
+        mask=allowed,
+        bias=bias,
+        normalizer=normalizers.Softmax(sink=None if s_aux is None else s_aux[:, None, None]),
+        dropout_p=dropout,
+        kind="cross" if cross else "sliding" if sliding else "self",
+        key_offset=attention_mask.key_offset if isinstance(attention_mask, LazyMask) and not cross else 0,
+    )
+    if not _collected(options):
+        return compute(call).transpose(1, 2).contiguous(), None
+    output, statistics = compute(call, aux=_WEIGHTS)
+    return output.transpose(1, 2).contiguous(), statistics.weights
+
+
+def _collected(options: dict[str, Any]) -> bool:
+    """Whether the model returns weights."""
+    if options.get("output_attentions"):
+        return True
+    collector = None if torch.compiler.is_compiling() else _active_collector.get()
+    return any("attentions" in name for name in collector or ())
+
+
+AttentionInterface.register("saccade", attention)
+AttentionMaskInterface.register("saccade", mask)

@@ -1,0 +1,387 @@
+"""Attributions of a prediction to its inputs.
+
+The functions take tensors and callables, so they serve any model. None of them proves that an input was a cause:
+`saccade.look.faithful` measures how far the output follows the scores.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, get_args
+
+import torch
+from torch import Tensor
+
+from saccade._definitions.numerics import divide
+from saccade.errors import ArgumentError, SaccadeError, ShapeError, pip_install
+from saccade.look._gradients import activation_map
+from saccade.look._jacobian import differentiable
+from saccade.look._records import Recording
+
+__all__ = [
+    "ablation",
+    "flow",
+    "gradient_weighted",
+    "integrated_gradients",
+    "merge_words",
+    "rollout",
+    "token_grad_cam",
+]
+
+Heads = Literal["mean", "max", "min"]
+_SCALE = 2**30  # SciPy's capacities are integers of 32 bits
+
+
+def rollout(weights: Sequence[Tensor] | Recording, *, residual: float = 0.5, heads: Heads = "mean") -> Tensor:
+    r"""Return attention of the last layer to the inputs, through all layers.
+
+    .. math::
+        \tilde A_l = \operatorname{rows}\big((1 - r) \operatorname{heads}(A_l) + r I\big) \qquad
+        R = \tilde A_n \tilde A_{n-1} \cdots \tilde A_1
+
+    where rows divides each row by its sum, and r is the share of the residual connection.
+
+    Args:
+        weights: of self-attention, `(B, H, L, L)` for each layer, first layer first. A recording gives the weights of
+            its records of kind "self", in their order.
+        residual: r, from 0 to 1.
+        heads: how the heads become one matrix: "mean", "max" or "min".
+
+    Returns:
+        `(B, L, L)`, a row for each position of the last layer.
+
+    Raises:
+        ShapeError: weights of other shapes, or of different ones.
+        ArgumentError: no weights, an unknown kind of heads, or a residual outside 0 to 1.
+
+    Source:
+        Abnar, Zuidema 2020, "Quantifying Attention Flow in Transformers", section 3: attention rollout, with r = 0.5
+        (https://arxiv.org/abs/2005.00928).
+
+    Example:
+        >>> layer = torch.tensor([[[[1.0, 0.0], [1.0, 0.0]]]])
+        >>> rollout([layer, layer])
+        tensor([[[1.0000, 0.0000],
+                 [0.7500, 0.2500]]])
+    """
+    first, *others = _with_residual(weights, residual, heads)
+    for layer in others:
+        first = layer @ first
+    return first
+
+
+def flow(weights: Sequence[Tensor] | Recording, *, residual: float = 0.5, heads: Heads = "mean") -> Tensor:
+    r"""Return the maximum flow from each position of the last layer to each input.
+
+    .. math::
+        F_{ij} = \max_f \sum_k f_{(n,i),(n-1,k)} \quad \text{with} \quad
+        0 \le f_{(l,i),(l-1,j)} \le (\tilde A_l)_{ij}
+
+    where f conserves flow at every position between (n, i) and (0, j), and \(\tilde A\) is as for `rollout`. The
+    capacities are rounded to multiples of 2⁻³⁰. An entry of n layers then differs from the exact maximum by at most
+    n L² 2⁻³¹. Time grows with B L² flows, for example a second for 20 positions and 4 layers.
+
+    Args:
+        weights: as for `rollout`.
+        residual: as for `rollout`.
+        heads: as for `rollout`.
+
+    Returns:
+        `(B, L, L)`, a row for each position of the last layer, from 0 to 1. Rows do not sum to 1.
+
+    Raises:
+        ShapeError: as for `rollout`.
+        ArgumentError: as for `rollout`, and weights that are negative or not finite.
+        SaccadeError: SciPy is not installed.
+
+    Source:
+        Abnar, Zuidema 2020, "Quantifying Attention Flow in Transformers", section 3: attention flow
+        (https://arxiv.org/abs/2005.00928).
+
+    Example:
+        >>> layer = torch.tensor([[[[1.0, 0.0], [1.0, 0.0]]]])
+        >>> flow([layer, layer])
+        tensor([[[1.0000, 0.0000],
+                 [1.0000, 0.5000]]])
+    """
+    try:
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import maximum_flow
+    except ImportError as error:
+        raise SaccadeError(f"attention flow needs SciPy: {pip_install('explain')}") from error
+    if not all(bool(((layer >= 0) & layer.isfinite()).all()) for layer in _layers(weights)):
+        raise ArgumentError("weights: expected finite numbers of at least 0, got others. Pass normalized weights")
+    layers = torch.stack([layer.detach() for layer in _with_residual(weights, residual, heads)])
+    depth, batch, length, _ = layers.shape
+    flows = torch.zeros(batch, length, length, dtype=torch.float64)
+    for example in range(batch):
+        capacities = (layers[:, example].double().cpu() * _SCALE).round().int()
+        level, query, key = capacities.nonzero(as_tuple=True)
+        upper, lower = (level + 1) * length + query, level * length + key
+        graph = coo_array(
+            (capacities[level, query, key].numpy(), (upper.numpy(), lower.numpy())), shape=[(depth + 1) * length] * 2
+        ).tocsr()
+        for source in range(length):
+            for sink in range(length):
+                flows[example, source, sink] = maximum_flow(graph, depth * length + source, sink).flow_value / _SCALE
+    return flows.to(layers)
+
+
+def gradient_weighted(weights: Sequence[Tensor] | Recording, gradients: Sequence[Tensor]) -> Tensor:
+    r"""Return the relevance of each input by attention times gradients.
+
+    .. math::
+        \bar A_l = \operatorname{mean}_h \operatorname{relu}(\nabla A_l \odot A_l) \qquad
+        R \leftarrow R + \bar A_l R, \quad R = I \text{ before the first layer}
+
+    Args:
+        weights: as for `rollout`.
+        gradients: of the output of interest by each of the weights, with their shapes. For example
+            `torch.autograd.grad(logit, weights)`.
+
+    Returns:
+        R `(B, L, L)`, the identity included. The row of the position that a classifier reads is its explanation.
+
+    Raises:
+        ShapeError: as for `rollout`, or gradients of other shapes than the weights.
+        ArgumentError: no weights, or another number of gradients than of weights.
+
+    Source:
+        Chefer, Gur, Wolf 2021, "Generic Attention-model Explainability for Interpreting Bi-Modal and Encoder-Decoder
+        Transformers", Eq. 5 and 6 (https://arxiv.org/abs/2103.15679).
+
+    Example:
+        >>> layer = torch.tensor([[[[0.5, 0.5], [0.2, 0.8]]]])
+        >>> gradient_weighted([layer], [torch.tensor([[[[2.0, -2.0], [0.0, 1.0]]]])])
+        tensor([[[2.0000, 0.0000],
+                 [0.0000, 1.8000]]])
+    """
+    layers = _layers(weights)
+    if len(gradients) != len(layers):
+        raise ArgumentError(f"gradients: expected one for each of {len(layers)} layers, got {len(gradients)}")
+    relevance = _identity(layers[0])
+    for layer, gradient in zip(layers, gradients, strict=True):
+        if gradient.shape != layer.shape:
+            expected, got = tuple(layer.shape), tuple(gradient.shape)
+            raise ShapeError(f"gradients: expected {expected}, as the weights, got {got}")
+        relevance = relevance + (gradient * layer).relu().mean(1) @ relevance
+    return relevance
+
+
+def token_grad_cam(features: Tensor, gradients: Tensor) -> Tensor:
+    r"""Return the class activation map of token features.
+
+    .. math::
+        \alpha_d = \frac{1}{L} \sum_i \frac{\partial f}{\partial h_{i,d}} \qquad
+        S_i = \operatorname{relu}\Big(\sum_d \alpha_d h_{i,d}\Big)
+
+    Args:
+        features: h `(B, L, D)`, the output of a layer.
+        gradients: of the output of interest by them, `(B, L, D)`.
+
+    Returns:
+        `(B, L)`, at least 0.
+
+    Raises:
+        ShapeError: other shapes.
+
+    Source:
+        Selvaraju et al. 2017, "Grad-CAM: Visual Explanations from Deep Networks via Gradient-based Localization",
+        Eq. 1 and 2, with the L positions in place of pixels (https://arxiv.org/abs/1610.02391).
+
+    Example:
+        >>> token_grad_cam(torch.tensor([[[1.0, 2.0], [3.0, 0.0]]]), torch.tensor([[[1.0, -1.0], [1.0, 0.0]]]))
+        tensor([[0., 3.]])
+    """
+    if features.ndim != 3 or gradients.shape != features.shape:
+        got = f"{tuple(features.shape)} and {tuple(gradients.shape)}"
+        raise ShapeError(f"features, gradients: expected two equal shapes (batch, length, features), got {got}")
+    return activation_map(features.mT, gradients.mT)
+
+
+def integrated_gradients(
+    model: Callable[[Tensor], Tensor],
+    inputs: Tensor,
+    *,
+    target: Tensor | int | None = None,
+    baseline: Tensor | float = 0.0,
+    steps: int = 50,
+) -> Tensor:
+    r"""Return integrated gradients of an output, from a baseline to the inputs.
+
+    .. math::
+        S_i = (x_i - x'_i) \int_0^1 \frac{\partial f(x' + \alpha (x - x'))}{\partial x_i} \, d\alpha
+
+    Captum computes the integral, by Gauss-Legendre quadrature. The attributions of an example sum to f(x) - f(x'),
+    up to the error of the quadrature (completeness). The model is called as it is: call `eval` before to turn dropout
+    off. Its parameters get no gradients.
+
+    Args:
+        model: from inputs `(copies, L, ...)` to outputs `(copies,)`, or `(copies, classes)` with a target.
+        inputs: x `(B, L, ...)`, of a floating type, for example embeddings.
+        target: the class of each example, `(B,)`, or one for all. None if the model returns one number an example.
+        baseline: x', a number, or a tensor that broadcasts to the inputs.
+        steps: points of the quadrature. The model gets B · steps copies at once.
+
+    Returns:
+        Attributions in the shape of the inputs. Sum over the last dimension for one score a token.
+
+    Raises:
+        ArgumentError: inputs of integers, or steps below 1.
+        ShapeError: a baseline that does not broadcast.
+        SaccadeError: captum is not installed.
+
+    Source:
+        Sundararajan, Taly, Yan 2017, "Axiomatic Attribution for Deep Networks", Eq. 1
+        (https://arxiv.org/abs/1703.01365).
+
+    Example:
+        >>> integrated_gradients(lambda x: (x**2).sum((1, 2)), torch.tensor([[[1.0, 2.0], [3.0, 0.0]]]))
+        tensor([[[1., 4.],
+                 [9., 0.]]])
+    """
+    if not inputs.is_floating_point():
+        raise ArgumentError(f"inputs: expected floating-point numbers, got {inputs.dtype}. Embed them first")
+    if steps < 1:
+        raise ArgumentError(f"steps: expected a number above 0, got {steps}")
+    start = broadcast_baseline(baseline, inputs)
+    method = _captum().IntegratedGradients(model)
+    with differentiable():
+        leaf = inputs.detach().clone().requires_grad_()
+        result: Tensor = method.attribute(leaf, start.detach().clone(), target=target, n_steps=steps)
+    return result.detach()
+
+
+def ablation(
+    model: Callable[[Tensor], Tensor],
+    inputs: Tensor,
+    *,
+    target: Tensor | int | None = None,
+    baseline: Tensor | float = 0.0,
+) -> Tensor:
+    r"""Return how much an output falls if a position is replaced by a baseline.
+
+    .. math:: S_i = f(x) - f(x \text{ with } x'_i \text{ at } i)
+
+    Captum calls the model once for each position.
+
+    Args:
+        model: from inputs `(B, L, ...)` to outputs `(B,)`, or `(B, classes)` with a target.
+        inputs: x `(B, L, ...)`, embeddings or ids.
+        target: as for `integrated_gradients`.
+        baseline: x', a number, for example the id of a mask token, or a tensor that broadcasts to the inputs.
+
+    Returns:
+        `(B, L)`, below 0 where the output rises.
+
+    Raises:
+        ShapeError: inputs without positions, or a baseline that does not broadcast.
+        SaccadeError: captum is not installed.
+
+    Source:
+        Zeiler, Fergus 2014, "Visualizing and Understanding Convolutional Networks", section 4.2, which occludes
+        patches of an image. Li, Monroe, Jurafsky 2016, "Understanding Neural Networks through Representation Erasure",
+        erase words, and divide by f(x) (https://arxiv.org/abs/1612.08220).
+
+    Example:
+        >>> ablation(lambda ids: ids.prod(1).float(), torch.tensor([[2, 3, 5]]), baseline=1)
+        tensor([[15., 20., 24.]])
+    """
+    if inputs.ndim < 2:
+        raise ShapeError(f"inputs: expected a shape (batch, length, ...), got {tuple(inputs.shape)}")
+    start = broadcast_baseline(baseline, inputs)
+    positions = torch.arange(inputs.shape[1], device=inputs.device).view(1, -1, *[1] * (inputs.ndim - 2))
+    method = _captum().FeatureAblation(model)
+    with torch.no_grad():
+        result: Tensor = method.attribute(inputs, start, target=target, feature_mask=positions.expand_as(inputs[:1]))
+    return result if result.ndim == 2 else result.flatten(2)[..., 0]  # every feature of a position has its score
+
+
+def merge_words(matrix: Tensor, words: Sequence[int | None]) -> Tensor:
+    r"""Return a matrix of subwords as a matrix of words.
+
+    .. math:: M_{uv} = \frac{1}{|u|} \sum_{i \in u} \sum_{j \in v} A_{ij}
+
+    A word receives the sum of its subwords (keys, columns), and attends as the mean of them (queries, rows). Rows that
+    sum to 1 still do, if each subword is part of a word.
+
+    Args:
+        matrix: A `(..., L, L)`.
+        words: the number of the word of each subword, from 0 on without gaps, as of a tokenizer's `word_ids()`. None
+            for a token that is no part of a word, whose row and column are left out.
+
+    Returns:
+        `(..., W, W)`.
+
+    Raises:
+        ShapeError: another shape, or another number of words' numbers.
+        ArgumentError: numbers with gaps.
+
+    Source:
+        Clark et al. 2019, "What Does BERT Look At? An Analysis of BERT's Attention", section 4.1
+        (https://arxiv.org/abs/1906.04341).
+
+    Example:
+        >>> merge_words(torch.tensor([[0.2, 0.3, 0.5], [0.6, 0.0, 0.4], [0.1, 0.1, 0.8]]), [0, 0, 1])
+        tensor([[0.5500, 0.4500],
+                [0.2000, 0.8000]])
+    """
+    if matrix.ndim < 2 or matrix.shape[-2:] != (len(words), len(words)):
+        raise ShapeError(f"matrix: expected (..., {len(words)}, {len(words)}) by words, got {tuple(matrix.shape)}")
+    numbers = {number for number in words if number is not None}
+    if numbers != set(range(len(numbers))):
+        raise ArgumentError(f"words: expected numbers from 0 on without gaps, got {sorted(numbers)}")
+    members = torch.tensor([[word == number for word in words] for number in range(len(numbers))])
+    members = members.view(len(numbers), len(words)).to(matrix)
+    return divide(members, members.sum(1, keepdim=True)) @ matrix @ members.mT
+
+
+def broadcast_baseline(baseline: Tensor | float, inputs: Tensor) -> Tensor:
+    """Return a baseline in the shape, type and device of the inputs."""
+    try:
+        return torch.as_tensor(baseline).to(inputs).expand_as(inputs)
+    except RuntimeError as error:
+        expected, got = tuple(inputs.shape), tuple(torch.as_tensor(baseline).shape)
+        raise ShapeError(f"baseline: expected a shape that broadcasts to {expected}, got {got}") from error
+
+
+def _captum() -> Any:
+    try:
+        import captum.attr
+    except ImportError as error:
+        raise SaccadeError(f"these attributions need captum: {pip_install('explain')}") from error
+    return captum.attr
+
+
+def _layers(weights: Sequence[Tensor] | Recording) -> list[Tensor]:
+    """Weights of self-attention in each layer, checked."""
+    if isinstance(weights, Recording):
+        records = [record for record in weights if record.kind == "self"]
+        layers = [record.weights for record in records if record.weights is not None]
+        if not records or len(layers) < len(records):
+            got = f"{len(layers)} with weights of {len(records)}"
+            raise ArgumentError(f"weights: expected records of self-attention with weights, got {got}. Record weights")
+    else:
+        layers = list(weights)
+    if not layers:
+        raise ArgumentError("weights: expected one tensor a layer, got none. Pass at least one layer")
+    shape = tuple(layers[0].shape)
+    if len(shape) != 4 or shape[-1] != shape[-2] or any(tuple(layer.shape) != shape for layer in layers):
+        got = ", ".join(str(tuple(layer.shape)) for layer in layers)
+        raise ShapeError(f"weights: expected equal shapes (batch, heads, length, length), got {got}")
+    return layers
+
+
+def _with_residual(weights: Sequence[Tensor] | Recording, residual: float, heads: Heads) -> list[Tensor]:
+    """Return a matrix `(B, L, L)` for each layer, with the residual connection."""
+    if heads not in get_args(Heads):
+        raise ArgumentError(f"heads: expected {', '.join(get_args(Heads))}, got {heads!r}")
+    if not 0 <= residual <= 1:
+        raise ArgumentError(f"residual: expected a number from 0 to 1, got {residual}")
+    merges: dict[str, Callable[..., Tensor]] = {"mean": torch.mean, "max": torch.amax, "min": torch.amin}
+    merge = merges[heads]
+    layers = _layers(weights)
+    mixed = [(1 - residual) * merge(layer, 1) + residual * _identity(layer) for layer in layers]
+    return [divide(layer, layer.sum(-1, keepdim=True)) for layer in mixed]
+
+
+def _identity(layer: Tensor) -> Tensor:
+    return torch.eye(layer.shape[-1], dtype=layer.dtype, device=layer.device).expand(len(layer), -1, -1)

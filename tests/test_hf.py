@@ -1,0 +1,235 @@
+"""Models of transformers attend through Saccade as by their eager functions, and are recorded."""
+
+import copy
+
+import pytest
+import torch
+
+from saccade import AuxRequest, look
+from saccade.errors import ArgumentError
+
+transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+hf = pytest.importorskip("saccade.hf")
+
+SMALL = {"vocab_size": 40, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+DECODER = {
+    **SMALL,
+    "intermediate_size": 48,
+    "num_key_value_heads": 2,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+GEMMA = {**DECODER, "head_dim": 8, "sliding_window": 4}
+T5 = {"vocab_size": 40, "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}
+BART = {
+    **{f"{part}_{name}": size for part in ("encoder", "decoder") for name, size in (("layers", 2), ("ffn_dim", 48))},
+    "vocab_size": 40,
+    "d_model": 32,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "max_position_embeddings": 32,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "decoder_start_token_id": 2,
+}
+CONFIGS = {
+    "llama": lambda: transformers.LlamaConfig(**DECODER),
+    "gpt2": lambda: transformers.GPT2Config(
+        vocab_size=40, n_embd=32, n_layer=2, n_head=4, bos_token_id=1, eos_token_id=2
+    ),
+    "mistral": lambda: transformers.MistralConfig(**DECODER, sliding_window=4),
+    "qwen2": lambda: transformers.Qwen2Config(**DECODER),
+    "gemma2": lambda: transformers.Gemma2Config(**GEMMA, attn_logit_softcapping=2.0),
+    "gemma3": lambda: transformers.Gemma3TextConfig(**GEMMA),
+    "gpt_oss": lambda: transformers.GptOssConfig(**GEMMA, num_local_experts=2, num_experts_per_tok=1),
+    "diffllama": lambda: transformers.DiffLlamaConfig(**DECODER),
+    "bert": lambda: transformers.BertConfig(**SMALL, intermediate_size=48),
+    "t5": lambda: transformers.T5Config(**T5, decoder_start_token_id=0),
+    "bart": lambda: transformers.BartConfig(**BART),
+}
+DECODERS = ("llama", "gpt2", "mistral", "qwen2", "gemma2", "gemma3", "gpt_oss")
+CACHED = ("llama", "mistral", "gemma2", "gemma3", "gpt_oss")
+REQUEST = AuxRequest(weights=True, entropy=True, top=2, received=True)
+
+
+def pair(name, head=False, implementation="saccade"):
+    """The same random model by Saccade and by its eager function."""
+    torch.manual_seed(0)
+    kind = transformers.AutoModelForCausalLM if head else transformers.AutoModel
+    ours = kind.from_config(CONFIGS[name](), attn_implementation=implementation).eval()
+    eager = kind.from_config(CONFIGS[name](), attn_implementation="eager").eval()
+    state = {
+        key: torch.randn_like(part) * 0.3 if part.is_floating_point() else part
+        for key, part in ours.state_dict().items()
+    }
+    ours.load_state_dict(state)
+    eager.load_state_dict(state)
+    return ours, eager
+
+
+def inputs(name, padded):
+    ids = torch.randint(3, 40, (2, 7), generator=torch.Generator().manual_seed(1))
+    mask = torch.ones(2, 7, dtype=torch.long)
+    if padded:
+        mask[1, :3] = 0
+    more = {"decoder_input_ids": ids[:, :5]} if name in ("t5", "bart") else {}
+    return {"input_ids": ids, "attention_mask": mask, **more}
+
+
+def attentions(output):
+    names = ("attentions", "encoder_attentions", "decoder_attentions", "cross_attentions")
+    return [weights for name in names if getattr(output, name, None) for weights in getattr(output, name)]
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("name", CONFIGS)
+@torch.no_grad()
+def test_outputs_and_weights_are_the_eager_ones(name, padded):
+    ours, eager = pair(name)
+    given = inputs(name, padded)
+    one, other = ours(**given, output_attentions=True), eager(**given, output_attentions=True)
+    torch.testing.assert_close(ours(**given).last_hidden_state[0], one.last_hidden_state[0], rtol=1e-4, atol=1e-4)
+    tokens = slice(None) if name in ("t5", "bart", "bert") else given["attention_mask"].bool()
+    torch.testing.assert_close(one.last_hidden_state[tokens], other.last_hidden_state[tokens], rtol=1e-4, atol=1e-4)
+    assert len(attentions(one)) == len(attentions(other)) > 0
+    for weights, reference in zip(attentions(one), attentions(other), strict=True):
+        allowed = weights.sum(-1, keepdim=True) > 0  # an empty row is zeros here, and uniform there
+        torch.testing.assert_close(weights, torch.where(allowed, reference, 0.0), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", DECODERS)
+@torch.no_grad()
+def test_generation_is_the_eager_one(name):
+    ours, eager = pair(name, head=True)
+    given = inputs(name, padded=True)
+    options = {"max_new_tokens": 6, "do_sample": False, "pad_token_id": 0}
+    expected = eager.generate(**given, **options)
+    assert torch.equal(ours.generate(**given, **options), expected)
+    if name in CACHED:
+        assert torch.equal(ours.generate(**given, **options, cache_implementation="static"), expected)
+
+
+@pytest.mark.parametrize("implementation", ["saccade", "sdpa"])
+@pytest.mark.parametrize("mode", ["observe", "serve"])
+@torch.no_grad()
+def test_generation_is_recorded_with_the_offset_of_rolling_caches(implementation, mode):
+    ours, _ = pair("mistral", head=True, implementation=implementation)
+    given = inputs("mistral", padded=False)
+    options = {"max_new_tokens": 3, "do_sample": False, "pad_token_id": 0}
+    expected = ours.generate(**given, **options)
+    with look.record(ours, REQUEST, mode=mode) as recording:
+        assert torch.equal(ours.generate(**given, **options), expected)
+    calls = recording["model.layers.1.self_attn"]
+    assert [tuple(call.entropy.shape) for call in calls] == [(2, 4, 7), (2, 4, 1), (2, 4, 1)]
+    assert [call.kind for call in calls] == ["sliding"] * 3
+    assert [call.key_offset + call.weights.shape[-1] for call in calls] == [7, 8, 9]
+    assert calls[2].weights.shape[-1] == 4 and calls[2].weights.sum(-1).allclose(torch.ones(2, 4, 1))
+
+
+@pytest.mark.parametrize("name", sorted(set(CONFIGS) - {"gpt_oss", "gemma2"}))
+@torch.no_grad()
+def test_an_observed_model_keeps_its_kernel(name):
+    ours, eager = pair(name, implementation="sdpa")
+    given = inputs(name, padded=False)
+    expected = ours(**given).last_hidden_state
+    with look.record(ours, REQUEST) as recording:
+        assert torch.equal(ours(**given).last_hidden_state, expected)
+    reference = attentions(eager(**given, output_attentions=True))
+    assert recording.coverage.bypassing == recording.coverage.partial == ()
+    if name == "diffllama":  # two calls a layer, whose weights its eager function has subtracted
+        assert len(recording) == 2 * len(reference)
+        return
+    order = {"encoder": 0, "decoder": 1}
+    records = sorted(recording, key=lambda record: (order.get(record.name.split(".")[0], 0), record.kind == "cross"))
+    assert len(records) == len(reference)
+    for record, weights in zip(records, reference, strict=True):
+        torch.testing.assert_close(record.weights, weights, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(record.entropy, torch.special.entr(weights).sum(-1), rtol=1e-4, atol=1e-4)
+
+
+@torch.no_grad()
+def test_a_sink_is_an_event_of_the_entropy():
+    ours, eager = pair("gpt_oss")
+    given = inputs("gpt_oss", padded=False)
+    with look.record(ours, REQUEST) as recording:
+        ours(**given)
+    reference = eager(**given, output_attentions=True).attentions
+    for record, weights in zip(recording, reference, strict=True):
+        share = 1 - weights.sum(-1)
+        torch.testing.assert_close(record.sink, share, rtol=1e-4, atol=1e-5)
+        entropy = torch.special.entr(weights).sum(-1) + torch.special.entr(share.clamp(min=0))
+        torch.testing.assert_close(record.entropy, entropy, rtol=1e-4, atol=1e-4)
+
+
+@torch.no_grad()
+def test_cross_attention_and_windows_have_their_kinds():
+    kinds = {}
+    for name in ("bart", "gemma3"):
+        ours, _ = pair(name)
+        with look.record(ours, REQUEST) as recording:
+            ours(**inputs(name, padded=True))
+        kinds[name] = {record.kind for record in recording}
+    assert kinds == {"bart": {"self", "cross"}, "gemma3": {"sliding"}}
+
+
+@torch.no_grad()
+def test_no_mask_is_a_matrix(monkeypatch):
+    monkeypatch.setattr(hf.LazyMask, "dense", lambda mask: pytest.fail("a tensor (B, 1, L, L)"))
+    for name in ("llama", "mistral", "bert", "gemma3"):
+        ours, _ = pair(name)
+        ours(**inputs(name, padded=True))
+
+
+@torch.no_grad()
+def test_packed_sequences_do_not_see_each_other():
+    ours, eager = pair("llama")
+    ids = torch.randint(3, 40, (1, 7))
+    positions = torch.tensor([[0, 1, 2, 0, 1, 2, 3]])
+    packed = ours(input_ids=ids, position_ids=positions, use_cache=False).last_hidden_state
+    alone = eager(input_ids=ids[:, 3:], use_cache=False).last_hidden_state
+    torch.testing.assert_close(packed[:, 3:], alone, rtol=1e-4, atol=1e-4)
+
+
+def test_gradients_and_checkpoints():
+    ours, eager = pair("llama")
+    given = inputs("llama", padded=False)
+    gradients = []
+    for model in (ours, eager):
+        model.train()
+        getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)()
+        model(**given, use_cache=False).last_hidden_state.square().sum().backward()
+        gradients.append(model.layers[0].self_attn.q_proj.weight.grad)
+    torch.testing.assert_close(*gradients, rtol=1e-3, atol=1e-4)
+    with look.record(ours, REQUEST) as recording:
+        ours(**given, use_cache=False).last_hidden_state.sum().backward()
+    assert [record.name for record in recording] == ["layers.0.self_attn", "layers.1.self_attn"]
+
+
+@torch.no_grad()
+def test_bfloat16():
+    ours, eager = pair("llama")
+    given = inputs("llama", padded=False)
+    reference = eager(**given).last_hidden_state
+    errors = [
+        (copy.deepcopy(model).bfloat16()(**given).last_hidden_state - reference).abs().max() for model in (ours, eager)
+    ]
+    assert errors[0] <= 2 * errors[1]
+
+
+def test_keywords_that_change_the_result_are_errors():
+    ours, _ = pair("llama")
+    query = torch.randn(1, 4, 3, 8)
+    with pytest.raises(ArgumentError, match="^head_mask: expected a keyword that saccade.hf knows, got a value for"):
+        hf.attention(ours.layers[0].self_attn, query, query, query, None, head_mask=torch.ones(4))
+
+
+@torch.no_grad()
+def test_an_eager_model_is_one_clear_error():
+    _, eager = pair("llama")
+    with pytest.raises(ArgumentError, match="attn_implementation='sdpa' or 'saccade'"), look.record(eager):
+        eager(**inputs("llama", padded=False))
+    with look.record(eager, required=False) as recording:
+        eager(**inputs("llama", padded=False))
+    assert recording.coverage.bypassing == ("layers.0.self_attn", "layers.1.self_attn")
