@@ -233,3 +233,18 @@ def test_an_eager_model_is_one_clear_error():
     with look.record(eager, required=False) as recording:
         eager(**inputs("llama", padded=False))
     assert recording.coverage.bypassing == ("layers.0.self_attn", "layers.1.self_attn")
+
+
+@pytest.mark.parametrize("name", ["bloom", "mpt"])
+@torch.no_grad()
+def test_a_model_with_matrix_products_of_its_own_gets_its_eager_mask(name):
+    sizes = {
+        "bloom": {"hidden_size": 32, "n_layer": 2, "n_head": 4},
+        "mpt": {"d_model": 32, "n_layers": 2, "n_heads": 4},
+    }
+    configs = [transformers.AutoConfig.for_model(name, vocab_size=40, **sizes[name]) for _ in range(2)]
+    ours = transformers.AutoModel.from_config(configs[0], attn_implementation="saccade").eval()
+    eager = transformers.AutoModel.from_config(configs[1], attn_implementation="eager").eval()
+    eager.load_state_dict(ours.state_dict())
+    given = inputs(name, padded=True)
+    assert torch.equal(ours(**given).last_hidden_state, eager(**given).last_hidden_state)

@@ -16,6 +16,7 @@ such as those of left padding, give zeros. `output_attentions=True` returns the 
 """
 
 import inspect
+import sys
 from collections.abc import Callable
 from functools import reduce
 from typing import Any
@@ -32,7 +33,7 @@ from saccade.errors import ArgumentError, pip_install
 
 try:
     from transformers import AttentionInterface
-    from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
+    from transformers.masking_utils import AttentionMaskInterface, eager_mask, sdpa_mask
     from transformers.utils.output_capturing import _active_collector
 except ImportError as error:
     raise ImportError(f"saccade.hf needs transformers 5.20 or newer: {pip_install('hf')}") from error
@@ -149,6 +150,21 @@ def mask(
     if isinstance(attention_mask, LazyMask):
         return attention_mask
     device = torch.device(device)
+    if not torch.compiler.is_compiling() and not _attends_by_name():
+        mask_options = {} if mask_function is None else {"mask_function": mask_function}
+        return eager_mask(
+            batch_size,
+            q_length,
+            kv_length,
+            q_offset,
+            kv_offset,
+            attention_mask=attention_mask,
+            allow_is_bidirectional_skip=allow_is_bidirectional_skip,
+            use_vmap=use_vmap,
+            device=device,
+            **mask_options,
+            **options,
+        )
     if isinstance(q_offset, Tensor) and not torch.compiler.is_compiling():
         q_offset = int(q_offset)
     parts = None if use_vmap else _parts(mask_function, q_offset - kv_offset)
@@ -169,6 +185,17 @@ def mask(
         return None
     allowed = reduce(lambda one, other: one & other, parts) if parts else None
     return LazyMask(allowed, (batch_size, q_length, kv_length), device, kind, kv_offset)
+
+
+def _attends_by_name() -> bool:
+    """Whether the model that requests a mask chooses its attention by name.
+
+    Others, such as Bloom, add the mask to scores of their own and need the one of their eager function.
+    """
+    frame = sys._getframe(2)
+    while frame is not None and not frame.f_globals.get("__name__", "").startswith("transformers.models."):
+        frame = frame.f_back  # type: ignore[assignment]
+    return frame is None or "ALL_ATTENTION_FUNCTIONS" in frame.f_globals
 
 
 def _parts(function: Callable[..., Any] | None, align: int | Tensor) -> list[masks.Mask] | None:
