@@ -151,12 +151,12 @@ def mask(
         return attention_mask
     device = torch.device(device)
     if not torch.compiler.is_compiling() and not _attends_by_name():
-        mask_options = {} if mask_function is None else {"mask_function": mask_function}
+        mask_options: dict[str, Any] = {} if mask_function is None else {"mask_function": mask_function}
         return eager_mask(
             batch_size,
             q_length,
             kv_length,
-            q_offset,
+            q_offset,  # type: ignore[arg-type]  # a tensor with a static cache
             kv_offset,
             attention_mask=attention_mask,
             allow_is_bidirectional_skip=allow_is_bidirectional_skip,
