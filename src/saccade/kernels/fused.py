@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from saccade.kernels.additive import bounds
-from saccade.kernels.intervals import CHUNK, Dealt, Intervals, dealt
+from saccade.kernels.intervals import BLOCK, BUSY, CHUNK, Dealt, Intervals, dealt
 from saccade.kernels.packing import packed
 from saccade.kernels.threads import Kernel
 
@@ -65,6 +65,7 @@ class Forward(NamedTuple):
     values: Tensor  # the largest weights
     indices: Tensor
     drawn: Tensor
+    received: Tensor | None  # sums of the weights of each chunk over its queries, added to
     many: int  # how many of the largest weights of a row are written
     measures_entropy: bool  # whether entropies are written that do not come with the weights, as those of a softmax do
 
@@ -152,7 +153,8 @@ class Results(NamedTuple):
 
     `output` is `(N, Lq, Dv)`, `lse` and `entropy` of a softmax `(N, Lq)`. Of other weights there is the entropy alone,
     if it was requested. `top` is the largest weights and their keys `(N, Lq, many)`: 0 and -1 beyond the number of
-    keys. `drawn` is `(N, Lq)`, -1 for none; empty for expectations.
+    keys. `drawn` is `(N, Lq)`, -1 for none; empty for expectations. `received`, the weights summed over queries, is
+    `(N, Lk)`; None if not requested.
     """
 
     output: Tensor
@@ -160,27 +162,43 @@ class Results(NamedTuple):
     entropy: Tensor
     top: tuple[Tensor, Tensor]
     drawn: Tensor
+    received: Tensor | None
 
 
-def attention(inputs: Inputs, many: int = 0, *, entropy: bool = False, v: Tensor | None = None) -> Results | None:
+def dealt_forward(inputs: Inputs, *, received: bool, additive: bool) -> Dealt:
+    """Chunks of a forward: at most `BUSY` of an entry if each has sums of its own."""
+    chunk = FEW if additive else CHUNK
+    if received:
+        blocks = -(-inputs.query.shape[1] // BLOCK)
+        chunk = max(chunk, BLOCK * -(-blocks // BUSY))
+    return dealt(inputs.intervals, chunk)
+
+
+def attention(
+    inputs: Inputs, many: int = 0, *, entropy: bool = False, received: bool = False, v: Tensor | None = None
+) -> Results | None:
     """Output and statistics, or None if some output is not finite.
 
     Numbers of keys that are not allowed may cause that. The kernel does not check which. With `v`, `(D,)` or `(N, D)`,
-    scores are additive and D is any. `entropy` is whether to measure it of weights that are no softmax.
+    scores are additive and D is any. `entropy` is whether to measure it of weights that are no softmax. Values of no
+    feature have no output: then a softmax is required, and its entropies are checked.
     """
     query, rows = inputs.query, (inputs.entries, inputs.query.shape[1])
     output, values = query.new_empty(*rows, inputs.value.shape[2]), query.new_empty(*rows, many)
     lse, entropies, indices = query.new_empty(rows), query.new_empty(rows), torch.empty_like(values, dtype=torch.int64)
     drawn = query.new_empty(rows if inputs.uniform is not None else 0, dtype=torch.int64)
     infinite = torch.zeros(1, dtype=torch.uint8, device="cpu")
-    chunks = dealt(inputs.intervals, CHUNK if v is None else FEW)
-    results = output, lse, entropies, values, indices, drawn
+    chunks = dealt_forward(inputs, received=received, additive=v is not None)
+    sums = query.new_zeros(inputs.entries, chunks.chunks, inputs.key.shape[1]) if received else None
+    results = output, lse, entropies, values, indices, drawn, sums
     table = Forward(inputs.table(chunks, infinite), *results, many, entropy)
     if v is None:
         _forward(inputs.entries * chunks.chunks, table)
     else:
         _forward_additive(inputs.entries * chunks.chunks, ForwardAdditive(table, _additive(inputs, v)))
-    return None if infinite.item() else Results(output, lse, entropies, (values, indices), drawn)
+    if infinite.item():
+        return None
+    return Results(output, lse, entropies, (values, indices), drawn, None if sums is None else sums.sum(1))
 
 
 def _additive(inputs: Inputs, v: Tensor) -> AdditiveTable:

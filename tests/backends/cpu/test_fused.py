@@ -27,6 +27,7 @@ ASKED = {
     "nothing": AuxRequest(),
     "statistics": AuxRequest(lse=True, entropy=True, top=3),
     "entropy": AuxRequest(entropy=True),
+    "received": AuxRequest(received=True),
 }
 
 
@@ -77,7 +78,7 @@ def run(backend, *inputs, of=None, **options):
         *(torch.zeros_like(leaf) if grad is None else grad for grad, leaf in zip(grads, leaves, strict=True)),
     ]
     if aux is not None:
-        found += [part for part in (aux.lse, aux.entropy, aux.index) if part is not None]
+        found += [part for part in (aux.lse, aux.entropy, aux.index, aux.received) if part is not None]
         found += [aux.top[0]] if aux.top else []
     return found
 
@@ -125,7 +126,7 @@ def assert_additive_as_defined(*inputs, **options):
         output, aux = output if isinstance(output, tuple) else (output, None)
         ramp = torch.linspace(-1, 2, output.numel(), dtype=output.dtype).reshape(output.shape)
         grads = torch.autograd.grad((output * ramp).sum(), leaves)
-        known = [] if aux is None else [part for part in (aux.lse, aux.entropy) if part is not None]
+        known = [] if aux is None else [part for part in (aux.lse, aux.entropy, aux.received) if part is not None]
         return [output, *grads, *known, *([aux.top[0]] if aux is not None and aux.top else [])]
 
     assert_near(own("cpu", *inputs), lambda *inputs: own("reference", *inputs), *inputs, times=6.0, unit=4.0)
@@ -217,7 +218,6 @@ def test_half_types_are_computed_in_single(dtype, calls):
         {"mask": ~masks.Window(9, 2, align="end")},
         {"mask": masks.Prefix(3) | masks.Causal(align="end")},
         {"read": reads.Argmax()},
-        {"aux": AuxRequest(received=True)},
         {"aux": AuxRequest(weights=True)},
     ],
     ids=lambda options: next(iter(options)),
@@ -256,6 +256,57 @@ def test_gradients_of_statistics_go_by_blocks(name, calls):
     options = {"mask": masks.Window(9, 2, align="end"), "aux": AuxRequest(**{name: True})}
     assert_as_defined(*parts(), of=lambda output, aux: output.sum(-1) + getattr(aux, name), **options)
     assert calls == SERVED[:1]
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_statistics_without_values_are_the_definitions(mask, calls):
+    """300 queries are several chunks, and the last of them is short."""
+    options = {"mask": MASKS[mask], "aux": AuxRequest(lse=True, entropy=True, top=8, received=True)}
+    if MASKS[mask] is None or mask in ("window", "causal"):
+        inputs = parts(queries=300, keys=290, out=0)
+    else:
+        inputs = parts(out=0)
+
+    def statistics(backend, *inputs):
+        output, aux = attend(*inputs, backend=backend, **options)
+        assert output.shape == (*inputs[0].shape[:-1], 0)
+        return [aux.lse, aux.entropy, aux.received, aux.top[0]]
+
+    assert_near(statistics("cpu", *inputs), lambda *inputs: statistics("reference", *inputs), *inputs, times=6.0)
+    assert calls == SERVED[:1]
+
+
+def test_largest_weights_without_values_take_the_lower_of_equal_keys(calls):
+    query, key, value = parts((2,), out=0)
+    options = {"mask": masks.Causal(align="start"), "aux": AuxRequest(top=8)}
+    inputs = query, key[:, :1].expand_as(key), value
+    (_, found), (_, exact) = (attend(*inputs, backend=backend, **options) for backend in ("cpu", "reference"))
+    assert torch.equal(found.top[1], exact.top[1]) and (found.top[1][:, 0] == torch.tensor([0] + [-1] * 7)).all()
+    assert calls == SERVED[:1]
+
+
+@pytest.mark.parametrize("name", ["entropy", "received"])
+def test_gradients_of_statistics_without_values_go_by_blocks(name, calls):
+    options = {"mask": masks.Causal(align="end"), "aux": AuxRequest(**{name: True})}
+    assert_as_defined(*parts(out=0), of=lambda output, aux: getattr(aux, name), **options)
+    assert calls == SERVED[:1]
+
+
+@pytest.mark.parametrize("number", [torch.nan, torch.inf])
+def test_statistics_without_values_of_hidden_and_visible_numbers(number, calls):
+    """A number that a query may see makes its own statistics NaN; one that none may see changes nothing."""
+    options = {"mask": masks.Lengths(torch.tensor([[41]])), "aux": AuxRequest(entropy=True, received=True, top=2)}
+    clean = parts(out=0)
+    hidden = [part.clone() for part in clean]
+    hidden[1][..., 41:, :] = number
+    found, exact = (attend(*inputs, backend="cpu", **options)[1] for inputs in (hidden, clean))
+    assert torch.equal(found.entropy, exact.entropy) and torch.equal(found.received, exact.received)
+    assert calls == SERVED[:1] * 2
+    hidden[0][..., 7, :] = number
+    found, exact = (attend(*hidden, backend=backend, **options)[1] for backend in ("cpu", "reference"))
+    assert torch.equal(found.entropy.isnan(), exact.entropy.isnan()) and found.entropy[..., 7].isnan().all()
+    assert torch.equal(found.received.isnan(), exact.received.isnan())
+    assert calls[-1] == ("attention", False)
 
 
 def test_second_derivatives_are_the_definitions():

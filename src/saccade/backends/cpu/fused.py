@@ -21,7 +21,7 @@ from saccade.backends.blockwise.blocks import floating_results, result_kinds, re
 from saccade.backends.folding import merged
 from saccade.backends.offers import Pairs
 from saccade.kernels import fused as kernels
-from saccade.kernels.intervals import BLOCK, Intervals, dealt, dealt_apart
+from saccade.kernels.intervals import BLOCK, Intervals, dealt_apart
 from saccade.kernels.threads import serves as served
 from saccade.kernels.unit import unit
 from saccade.kernels.weights import MANY
@@ -37,16 +37,17 @@ LOOSE, SLACK = 4, 128
 MUCH = 1 << 26  # most numbers in the sums of single chunks
 WHOLE = 16  # features are a multiple of it
 VALUE = 2  # index of the value among a call's leaves: query, key, value, and additive v
-SERVED = {"output", "lse", "index", "entropy", "top_values", "top_indices"}  # results of the kernels
+SERVED = {"output", "lse", "index", "entropy", "top_values", "top_indices", "received"}  # results of the kernels
 
 
 def forward(call: Call) -> list[Tensor] | None:
     """All results of an aligned call, or None if the kernels do not serve it."""
     inputs = _inputs(call)
-    if inputs is None or dealt(inputs.intervals).keys > WIDEST:
+    if inputs is None or _widest(call, inputs) > WIDEST:
         return None
     sparse, many = inputs.weights.alpha != 1, min(call.aux.top, call.key.shape[-2])
-    computed = kernels.attention(inputs, many, entropy=sparse and call.aux.entropy, v=_v(call))
+    entropy, received = sparse and call.aux.entropy, call.aux.received
+    computed = kernels.attention(inputs, many, entropy=entropy, received=received, v=_v(call))
     if computed is None:
         return None
     values, indices = top(*computed.top)
@@ -77,7 +78,7 @@ def backward(
     upstream = dict(zip(floating_results(call), grads, strict=True))
     grad, leaves = upstream.pop("output", None), call.leaves()[: 4 if isinstance(call.score, Additive) else 3]
     others = any(other is not None and bool(other.any()) for other in upstream.values())
-    if grad is None or others or any(needed[len(leaves) :]):
+    if grad is None or not grad.shape[-1] or others or any(needed[len(leaves) :]):
         return None
     if not served(grad, dtypes=(torch.float32, *HALF)):
         return None
@@ -108,11 +109,16 @@ def pairs(call: Call) -> Pairs | None:
         zeros = torch.zeros(call.query.shape[-2], device="cpu")
         call = replace(call, read=Sample(call.read.estimator, uniform=zeros))
     inputs = _inputs(call)
-    if inputs is None or dealt(inputs.intervals).keys > WIDEST:
+    if inputs is None or _widest(call, inputs) > WIDEST:
         return None
     intervals, total = inputs.intervals, inputs.entries * call.query.shape[-2] * call.key.shape[-2]
     sharing = inputs.entries // len(intervals.starts)
     return Pairs(total, sharing * intervals.allowed, sharing * intervals.computed)
+
+
+def _widest(call: Call, inputs: kernels.Inputs) -> int:
+    additive = isinstance(call.score, Additive)
+    return kernels.dealt_forward(inputs, received=call.aux.received, additive=additive).keys
 
 
 def _no_view(tensor: Tensor) -> Tensor:
@@ -188,7 +194,9 @@ def _fits(call: Call) -> bool:
         return False
     if call.query.shape[-2] < BLOCK or not call.key.shape[-2] or 0 in (*call.batch, call.query.shape[-1]):
         return False
-    if (additive and call.mask is None) or not all(size and size % WHOLE == 0 for size in sizes):
+    if (additive and call.mask is None) or any(size % WHOLE for size in sizes):
+        return False
+    if not call.value.shape[-1] and not isinstance(call.normalizer, Softmax):
         return False
     return served(call.query, call.key, call.value, dtypes=(torch.float32, *HALF))
 

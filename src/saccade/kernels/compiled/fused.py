@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saccade.kernels.compiled import blocks, flags, floats, inline, integers, kernel, loops
+from saccade.kernels.compiled import apart, blocks, flags, floats, inline, integers, kernel, loops
 from saccade.kernels.compiled.products import LANES, ROWS, SIZE, product
 from saccade.kernels.compiled.rows import softmax, sparse, top_weights
 from saccade.kernels.compiled.statistics import draw_of, entropy_of
@@ -146,6 +146,22 @@ def _largest(t: Forward, i: int, part: Any, entropy: float, lanes: Any, spare: A
 
 
 @loops
+def _add_four(first: Any, second: Any, third: Any, fourth: Any, target: Any) -> None:
+    apart()
+    for j in range(target.size):
+        target[j] += (first[j] + second[j]) + (third[j] + fourth[j])
+
+
+@loops
+def _receive(scores: int, step: int, received: Any) -> None:
+    """Add the weights of a block's queries to the sums of its keys."""
+    for r in range(0, BLOCK, 4):
+        first, second = floats(scores, r * step, received.size), floats(scores, (r + 1) * step, received.size)
+        third, fourth = floats(scores, (r + 2) * step, received.size), floats(scores, (r + 3) * step, received.size)
+        _add_four(first, second, third, fourth, received)
+
+
+@loops
 def weigh_block(t: Forward, b: Block, scores: int, step: int, spare: Any, few: int) -> None:
     """Turn a block's products into weights, and write statistics and draws."""
     x, many, no_flags = t.inputs, t.many, flags(t.inputs.infinite, 0, 0)
@@ -171,6 +187,11 @@ def weigh_block(t: Forward, b: Block, scores: int, step: int, spare: Any, few: i
             integers(t.drawn, i, 1)[0] = index + start if index >= 0 else index
             if index < 0 and part.size:  # weights that are NaN
                 flags(x.infinite, 0, 1)[0] = 1
+        elif not x.out and np.isnan(entropy):
+            flags(x.infinite, 0, 1)[0] = 1
+    if t.received:
+        chunk = b.entry * ((x.length + x.chunk - 1) // x.chunk) + (b.first + b.skipped) // x.chunk
+        _receive(scores, step, floats(t.received, chunk * x.width + b.low, b.width))
 
 
 @loops
@@ -190,7 +211,7 @@ def multiplied(value: int, size: int, b: Block, weights: int, step: int, room: i
 def read_block(t: Forward, b: Block, value: int, scores: int, step: int, room: int) -> Any:
     """The outputs of a block: NaN if any is not finite."""
     x, size, total = t.inputs, t.inputs.out, np.float32(0)
-    if not x.uniform:
+    if size and not x.uniform:
         multiplied(value, size, b, scores, step, room)
     for r in range(b.skipped, BLOCK):
         i = b.entry * x.length + b.first + r
