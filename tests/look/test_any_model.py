@@ -237,7 +237,8 @@ def test_other_threads_are_left_alone(x):
         thread = threading.Thread(target=lambda: outputs.append(model(x)))
         thread.start()
         thread.join()
-    assert not recording and torch.equal(outputs[0], model(x))
+    assert not recording
+    torch.testing.assert_close(outputs[0], model(x))  # a new thread may compute by other numbers of threads
 
 
 def test_a_compiled_model_runs_as_compiled(x):
