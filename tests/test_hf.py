@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 
-from saccade import AuxRequest, look
+from saccade import AuxRequest, look, masks
 from saccade.errors import ArgumentError
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
@@ -248,3 +248,10 @@ def test_a_model_with_matrix_products_of_its_own_gets_its_eager_mask(name):
     eager.load_state_dict(ours.state_dict())
     given = inputs(name, padded=True)
     assert torch.equal(ours(**given).last_hidden_state, eager(**given).last_hidden_state)
+    causal = hf.LazyMask(masks.Causal(), (1, 2, 2), torch.device("cpu"))
+    assert causal.added(torch.float32).tolist() == [[[[0.0, torch.finfo(torch.float32).min], [0.0, 0.0]]]]
+
+
+def test_nothing_is_dropped_in_evaluation():
+    module, query = torch.nn.Module().eval(), torch.randn(1, 2, 3, 8)
+    assert torch.equal(*(hf.attention(module, query, query, query, None, dropout=rate)[0] for rate in (0.0, 0.9)))

@@ -41,6 +41,7 @@ except ImportError as error:
 __all__ = ["LazyMask", "attention", "mask"]
 
 _WEIGHTS = AuxRequest(weights=True)
+_MODELS = ("transformers.models.", "transformers_modules.")  # where code of models is imported
 _WITHOUT_EFFECT = {
     *("cache", "cache_position", "past_key_value", "past_key_values", "use_cache", "layer_idx"),
     *("cu_seq_lens_k", "cu_seq_lens_q", "max_length_k", "max_length_q", "seq_idx"),
@@ -85,6 +86,10 @@ class LazyMask:
             return torch.ones(self.shape, dtype=torch.bool, device=self.device)
         return self.allowed.dense(Grid(q_len, k_len, 0, q_len, self.device, rank=2)).expand(self.shape)
 
+    def added(self, dtype: torch.dtype) -> Tensor:
+        """The mask as a bias: 0 for allowed, the least number of the type for forbidden."""
+        return torch.zeros(self.shape, dtype=dtype, device=self.device).masked_fill(~self, torch.finfo(dtype).min)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
@@ -128,7 +133,7 @@ def mask(
     """Make the mask of a model of transformers, as its `AttentionMaskInterface` requires.
 
     Causal masks, windows, packed sequences and padding become objects of `saccade.masks`, other functions a boolean
-    tensor.
+    tensor. Models that add the mask to scores of their own, such as Bloom, get the float tensor of "eager".
 
     Args:
         batch_size, q_length, kv_length: B, Lq and Lk.
@@ -138,7 +143,7 @@ def mask(
         allow_is_bidirectional_skip: whether None may stand for a mask that allows everything.
         use_vmap: whether the function is one of the user's, for which a tensor is made.
         device: of the tensors.
-        options: of `transformers.masking_utils.sdpa_mask`, without effect here.
+        options: of `transformers.masking_utils.eager_mask`. Its dtype counts for models that add the mask themselves.
 
     Returns:
         `(B, 1, Lq, Lk)`, or None.
@@ -147,39 +152,32 @@ def mask(
         >>> mask(1, 2, 2).allowed
         Causal(align=0)
     """
+    compiling, by_name = torch.compiler.is_compiling(), torch.compiler.is_compiling() or _attends_by_name()
     if isinstance(attention_mask, LazyMask):
-        return attention_mask
+        return attention_mask if by_name else attention_mask.added(options.get("dtype", torch.float32))
     device = torch.device(device)
-    if not torch.compiler.is_compiling() and not _attends_by_name():
-        mask_options: dict[str, Any] = {} if mask_function is None else {"mask_function": mask_function}
-        return eager_mask(
-            batch_size,
-            q_length,
-            kv_length,
-            q_offset,  # type: ignore[arg-type]  # a tensor with a static cache
-            kv_offset,
-            attention_mask=attention_mask,
-            allow_is_bidirectional_skip=allow_is_bidirectional_skip,
-            use_vmap=use_vmap,
-            device=device,
-            **mask_options,
-            **options,
-        )
-    if isinstance(q_offset, Tensor) and not torch.compiler.is_compiling():
+    if isinstance(q_offset, Tensor) and not compiling:
         q_offset = int(q_offset)
-    parts = None if use_vmap else _parts(mask_function, q_offset - kv_offset)
+    parts = None if use_vmap or not by_name else _parts(mask_function, q_offset - kv_offset)
     if parts is None:
-        function: dict[str, Any] = {} if mask_function is None else {"mask_function": mask_function}
-        return sdpa_mask(
-            batch_size=batch_size, q_length=q_length, kv_length=kv_length, q_offset=q_offset,  # type: ignore[arg-type]  # a tensor while it is compiled
-            kv_offset=kv_offset,
-            attention_mask=attention_mask, allow_is_causal_skip=False, use_vmap=use_vmap, device=device, **function,
-        )  # fmt: skip
+        dense: dict[str, Any] = {
+            "batch_size": batch_size,
+            "q_length": q_length,
+            "kv_length": kv_length,
+            "q_offset": q_offset,
+            "kv_offset": kv_offset,
+            "attention_mask": attention_mask,
+            "allow_is_causal_skip": False,
+            "use_vmap": use_vmap,
+            "device": device,
+            **({} if mask_function is None else {"mask_function": mask_function}),
+        }
+        return sdpa_mask(**dense) if by_name else eager_mask(**dense, dtype=options.get("dtype", torch.float32))
     kind: Kind = "sliding" if any(isinstance(part, masks.Window) for part in parts) else "self"
     if attention_mask is not None:
         missing = kv_length + kv_offset - attention_mask.shape[-1]
         present = nn.functional.pad(attention_mask.bool(), (0, max(0, missing)))[:, kv_offset : kv_offset + kv_length]
-        if torch.compiler.is_compiling() or not present.all():
+        if compiling or not present.all():
             parts.append(masks.as_mask(present[:, None, None]))
     if not parts and allow_is_bidirectional_skip:
         return None
@@ -193,7 +191,7 @@ def _attends_by_name() -> bool:
     Others, such as Bloom, add the mask to scores of their own and need the one of their eager function.
     """
     frame = sys._getframe(2)
-    while frame is not None and not frame.f_globals.get("__name__", "").startswith("transformers.models."):
+    while frame is not None and not frame.f_globals.get("__name__", "").startswith(_MODELS):
         frame = frame.f_back  # type: ignore[assignment]
     return frame is None or "ALL_ATTENTION_FUNCTIONS" in frame.f_globals
 
@@ -290,7 +288,7 @@ def attention(
         mask=allowed,
         bias=bias,
         normalizer=normalizers.Softmax(sink=None if s_aux is None else s_aux[:, None, None]),
-        dropout_p=dropout,
+        dropout_p=dropout if module.training else 0.0,
         kind="cross" if cross else "sliding" if sliding else "self",
         key_offset=attention_mask.key_offset if isinstance(attention_mask, LazyMask) and not cross else 0,
     )

@@ -347,3 +347,14 @@ def test_grouped_queries_and_scale(x):
     with replace_sdpa():
         replaced = F.scaled_dot_product_attention(query, key, key, **options)
     torch.testing.assert_close(replaced, plain)
+
+
+def test_a_causal_call_with_a_mask_keeps_both(x):
+    query, allowed = x[:, None], torch.rand(2, 1, 5, 5) > 0.3
+    with replace_sdpa():
+        both = F.scaled_dot_product_attention(query, query, query, attn_mask=allowed, is_causal=True)
+    causal = allowed & torch.ones(5, 5).tril().bool()
+    expected = F.scaled_dot_product_attention(query, query, query, attn_mask=causal)
+    read = causal.any(-1)
+    torch.testing.assert_close(both[read], expected[read])
+    assert (both[~read] == 0).all()

@@ -16,6 +16,7 @@ from torch.overrides import TorchFunctionMode
 from saccade import masks, scores
 from saccade._integrations.call import STACK, AttentionCall, Kind, compute
 from saccade.auxiliary import AuxRequest
+from saccade.errors import ArgumentError
 
 _SOFTMAX = {torch.softmax, F.softmax, Tensor.softmax}
 _HEAD_FORWARD = signature(F.multi_head_attention_forward)
@@ -153,6 +154,8 @@ def _scaled_dot_product(func: Callable[..., Any], args: tuple[Any, ...], kwargs:
     given = {**dict(zip(names, args, strict=False)), **kwargs}
     query, key = given["query"], given["key"]
     mask, bias = _mask_and_bias(given.get("attn_mask"), query.ndim)
+    if given.get("is_causal"):
+        mask = masks.Causal(align="start") if mask is None else masks.Causal(align="start") & mask
     key_end = caller.key_end
     module = caller.modules[0] if caller.modules else None
     sliding = caller.sliding or getattr(module, "sliding_window", None) is not None
@@ -163,7 +166,7 @@ def _scaled_dot_product(func: Callable[..., Any], args: tuple[Any, ...], kwargs:
         key=key,
         value=given["value"],
         score=scores.ScaledDot(given.get("scale")),
-        mask=masks.Causal(align="start") if given.get("is_causal") else mask,
+        mask=mask,
         bias=bias,
         dropout_p=given.get("dropout_p", 0.0),
         kind="cross" if cross else "sliding" if sliding else "self",
@@ -181,7 +184,7 @@ def _by_head(packed: Any) -> Any:
     return packed.flatten(1, 2)[:, :, None] if isinstance(packed, Tensor) and packed.shape[2] > 1 else packed
 
 
-def _mask_and_bias(mask: Tensor | None, ndim: int) -> tuple[Tensor | None, Tensor | None]:
+def _mask_and_bias(mask: Tensor | None, ndim: int) -> tuple[masks.Mask | Tensor | None, Tensor | None]:
     """Split torch's mask into a boolean mask and a bias, with as many dimensions as the scores."""
     if mask is None:
         return None, None
@@ -280,8 +283,6 @@ def replace_sdpa(**options: Any) -> Iterator[None]:
         tensor([[[[4., 0.],
                   [0., 4.]]]])
     """
-    from saccade.errors import ArgumentError
-
     allowed = ("score", "normalizer", "gate", "read", "backend")
     if wrong := [name for name in options if name not in allowed]:
         raise ArgumentError(f"{wrong[0]}: expected one of {', '.join(allowed)}, got {wrong[0]}. The call has the rest.")
@@ -290,4 +291,4 @@ def replace_sdpa(**options: Any) -> Iterator[None]:
         with intercepted():
             yield
     finally:
-        STACK.replacements.remove(options)
+        STACK.replacements.pop()

@@ -49,7 +49,8 @@ def record(
     `attn_implementation="saccade"` are recorded. A module that attends by matrix products of its own has no record,
     and `coverage.bypassing` has its name.
 
-    The model returns the same as without recording. The hooks are gone when the block ends, by an error too. An
+    Other models return the same bits as without recording in mode "observe", and Saccade's modules the same up to
+    rounding. The hooks are gone when the block ends, by an error too. An
     attention module of `saccade.nn` inside another one is part of it and has no record of its own.
 
     Several threads may record one model and call it: a recording holds the calls of the thread that opened the block,
