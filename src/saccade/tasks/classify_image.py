@@ -21,7 +21,7 @@ from saccade.tasks.image.dataset import Dataset, pixels, refuse_size
 from saccade.tasks.image.images import LARGEST, SUFFIXES, Pixels, batch_of
 from saccade.tasks.image.labelled import LabelledImages
 from saccade.tasks.image.linear import LINEAR, Neighbours, neighbours
-from saccade.tasks.image.maps import LookRequest, Maps, draw_maps, maps_of, subject
+from saccade.tasks.image.maps import LookRequest, Maps, draw_maps, maps_of, subjects
 from saccade.tasks.image.shapes import Shapes
 from saccade.tasks.image.sources import COLUMNS, open_files
 from saccade.tasks.labels.baselines import timed
@@ -181,13 +181,7 @@ class ImageRanks(Ranks):
 
     def subjects(self, model: Any, inputs: Sequence[Pixels], request: Any) -> list[Subject]:
         """Return images with their most probable class, or that of a request."""
-
-        def one(item: Pixels) -> Subject:
-            image, label = pixels(item.image)[None].to(next(model.parameters()).device), request.label
-            number = int(model(image)[0].argmax()) if label is None else self.codec.labels.index(label)
-            return subject(model, image, self.codec.labels, number)
-
-        return list(map(one, inputs))
+        return subjects(model, inputs, self.codec.labels, request)
 
     def describe(
         self, model: Any, inputs: Sequence[Pixels | Unreadable], count: int, form: Form, look: LookRequest

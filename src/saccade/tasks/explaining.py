@@ -247,7 +247,7 @@ class Subject:
 
 def _attention(subject: Subject) -> Tensor:
     if subject.attended is None:
-        raise ArgumentError(f"--by: expected a model that attends, got attention. {NEEDS['attention']}")
+        raise ArgumentError("--by: expected attention to inputs for scores, got that to a memory. Draw it instead.")
     return subject.attended
 
 

@@ -14,11 +14,12 @@ from saccade.look import overlays, record
 from saccade.look._files import file_name
 from saccade.tasks.ensembles import check_drawn
 from saccade.tasks.explaining import Subject
+from saccade.tasks.image.dataset import pixels
 from saccade.tasks.image.images import Pixels
 from saccade.tasks.labels.ranking import Ranking, probabilities
 from saccade.tasks.looking import By, check_by
 
-__all__ = ["LookRequest", "Maps", "attends", "draw_maps", "maps_of", "methods_of", "subject"]
+__all__ = ["LookRequest", "Maps", "attends", "draw_maps", "maps_of", "methods_of", "subject", "subjects"]
 
 
 _OF_CLASSES = ("gradient", "grad-cam", "integrated-gradients")
@@ -48,13 +49,13 @@ class LookRequest:
     faithful: bool = False
     """Measure how far the class depends on the pixels with the highest scores."""
 
-    def check(self, model: Any, labels: tuple[str, ...]) -> None:
-        """Reject an unknown class, and attention of a model without it."""
+    def check(self, model: Any, labels: tuple[str, ...], methods: Sequence[str] | None = None) -> None:
+        """Reject an unknown class, and methods that a model does not have."""
         if self.label is not None and self.label not in labels:
             raise ArgumentError(f"--label: expected one of {', '.join(labels):.200}, got {self.label}")
         if self.label is not None and self.by not in _OF_CLASSES:
             raise ArgumentError(f"--label: expected only with --by {', '.join(_OF_CLASSES[:-1])} or {_OF_CLASSES[-1]}")
-        methods = methods_of(model)
+        methods = methods_of(model) if methods is None else methods
         check_drawn(model, self.by, methods)
         check_by(self.by, methods)
 
@@ -115,8 +116,8 @@ def maps_of(model: Any, image: Tensor, ranking: Ranking, look: LookRequest) -> M
 def subject(model: Any, image: Tensor, labels: Sequence[str], label: int) -> Subject:
     """Return an image `(1, channels, height, width)` in [0, 1] and one of its classes."""
     with torch.inference_mode(mode=False):
-        pixels = image[0].clone()
-    shape = pixels.shape
+        inputs = image[0].clone()
+    shape = inputs.shape
 
     def probability(units: Tensor) -> Tensor:
         return probabilities(model(units.mT.unflatten(2, shape[1:])))[:, label].to(units.device)
@@ -124,7 +125,7 @@ def subject(model: Any, image: Tensor, labels: Sequence[str], label: int) -> Sub
     weights, cells = _weights(model, image) if attends(model) else (None, None)
     return Subject(
         model=model,
-        inputs=pixels,
+        inputs=inputs,
         features=lambda copies: model(copies)[:, None],
         output=None,
         targets=torch.tensor([label]),
@@ -134,10 +135,21 @@ def subject(model: Any, image: Tensor, labels: Sequence[str], label: int) -> Sub
         score="logit",
         attended=None if weights is None else weights.mean(0, keepdim=True),
         layer=layer_of(model),
-        missing=pixels.mean((1, 2)),
-        units=pixels.flatten(1).mT[None],
+        missing=inputs.mean((1, 2)),
+        units=inputs.flatten(1).mT[None],
         probability=probability,
     )
+
+
+def subjects(model: Any, inputs: Sequence[Pixels], labels: tuple[str, ...], look: LookRequest) -> list[Subject]:
+    """Return images with their most probable class, or that of a request."""
+
+    def one(item: Pixels) -> Subject:
+        image = pixels(item.image)[None].to(next(model.parameters()).device)
+        label = int(model(image)[0].argmax()) if look.label is None else labels.index(look.label)
+        return subject(model, image, labels, label)
+
+    return list(map(one, inputs))
 
 
 def draw_maps(image: Pixels, title: str, maps: Maps, folder: Path, *, json: bool) -> list[Path]:
