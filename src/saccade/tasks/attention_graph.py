@@ -76,4 +76,5 @@ def size_of(edges: Sequence[Edge], inputs: int) -> int:
 
 def stacked(model: nn.Module) -> bool:
     """Return whether a single model has layers of self-attention."""
-    return not hasattr(model, "members") and any(isinstance(part, Layer | SetAttention) for part in model.modules())
+    blocks = (part for part in model.modules() if isinstance(part, Layer | SetAttention))
+    return not hasattr(model, "members") and any(getattr(block, "inducing", None) is None for block in blocks)

@@ -150,6 +150,7 @@ class Subject:
             attention is not to the inputs themselves.
         layer: for Grad-CAM: module with one vector for each token, or a map of features, or None.
         before: whether it is the input of this module instead of its output.
+        baseline: inputs that integrated gradients begin at, or a number.
         missing: what replaces a unit that is removed: the id of the unknown word, or a colour.
         units: ids `(1, L)`, or pixels `(1, height * width, channels)`, whose removal measures faithfulness.
         probability: from units `(B, ...)` to the probability of the predicted class, `(B,)`, or None.
@@ -169,6 +170,7 @@ class Subject:
     readers: Tensor | None = None
     layer: nn.Module | None = None
     before: bool = False
+    baseline: Tensor | float = 0.0
     missing: Any = None
     units: Tensor | None = None
     probability: Callable[[Tensor], Tensor] | None = None
@@ -356,7 +358,7 @@ def _jacobian(subject: Subject, signed: bool = False) -> Tensor:
 def _integrated(subject: Subject) -> Tensor:
     inputs, rows = subject.inputs[None], list[Tensor]()
     for number in range(len(subject.outputs)):
-        values = attribute.integrated_gradients(subject.logits, inputs, target=number)
+        values = attribute.integrated_gradients(subject.logits, inputs, target=number, baseline=subject.baseline)
         rows.append(values[0].sum(0) if subject.pixels else values[0].flatten(1).sum(1))
     return torch.stack(rows)
 

@@ -205,6 +205,9 @@ class Glimpses(Predictor):
     def check(self, model: nn.Module, request: Any) -> None:
         """Reject more answers than labels, and methods that the model does not have."""
         if isinstance(request, LookRequest):
+            if request.faithful and sides_of(model):
+                expected = "expected a run that reads whole images, got one of glimpses. Leave it out."
+                raise ArgumentError(f"--faithful: {expected}")
             request.check(model, self.codec.labels, methods_of(model, self.codec.spelling))
         else:
             check_count(completed(Request, request), self.codec.spelling.most)

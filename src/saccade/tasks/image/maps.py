@@ -101,7 +101,11 @@ def maps_of(model: Any, image: Tensor, ranking: Ranking, look: LookRequest) -> M
     """
     by = look.by or ("attention" if attends(model) else "gradient")
     if by == "attention":
-        return _attention(model, image)
+        maps = _attention(model, image)
+        if not look.faithful:
+            return maps
+        scores = subject(model, image, ranking.labels, ranking.best).scores("attention", faithfulness=True)
+        return maps._replace(title=f"{maps.title}; mean over all positions: {scores.remark}")
     label = ranking.best if look.label is None else ranking.labels.index(look.label)
     scores = subject(model, image, ranking.labels, label).scores(by, faithfulness=look.faithful)
     values, name = scores.values, ranking.labels[label]
