@@ -35,6 +35,7 @@ TITLES = {
 }
 """Methods in words."""
 
+_STEPS = 100  # of integrated gradients of tokens: layer normalization is steep near vectors of zeros
 _RESIDUAL = 0.5  # share of the residual connection of a layer of self-attention
 
 
@@ -356,9 +357,11 @@ def _jacobian(subject: Subject, signed: bool = False) -> Tensor:
 
 
 def _integrated(subject: Subject) -> Tensor:
-    inputs, rows = subject.inputs[None], list[Tensor]()
+    inputs, rows, steps = subject.inputs[None], list[Tensor](), 50 if subject.pixels else _STEPS
     for number in range(len(subject.outputs)):
-        values = attribute.integrated_gradients(subject.logits, inputs, target=number, baseline=subject.baseline)
+        values = attribute.integrated_gradients(
+            subject.logits, inputs, target=number, baseline=subject.baseline, steps=steps
+        )
         rows.append(values[0].sum(0) if subject.pixels else values[0].flatten(1).sum(1))
     return torch.stack(rows)
 

@@ -160,10 +160,11 @@ def jacobian(model: Any, source: Visual, ids: Sequence[int], answer: int | None 
 
 def methods_of(model: Any) -> list[str]:
     """Return the names of the methods of a model."""
-    names = [*["attention"] * getattr(model, "attends", False), "gradient", *["jacobian"] * bool(word_vectors(model))]
-    several = hasattr(model, "members")
-    names += ["grad-cam"] * (convolutions_of(model) is not None and not several)
-    return names if several else [*names, "integrated-gradients"]
+    names = [*["attention"] * getattr(model, "attends", False), "gradient"]
+    if hasattr(model, "members"):
+        return names
+    names += ["grad-cam"] * (convolutions_of(model) is not None) + ["jacobian"] * bool(word_vectors(model))
+    return [*names, "integrated-gradients"]
 
 
 def sees(model: Any) -> bool:
