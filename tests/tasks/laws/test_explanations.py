@@ -14,7 +14,7 @@ from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
 from saccade.tasks.looking import NEEDS, By
 from saccade.tasks.text.special import BEGIN, END, UNKNOWN
-from tasks.laws.table import TABLE, each_task, questions
+from tasks.laws.table import TABLE, each_task, questions, quick
 from tiers import every
 
 METHODS = get_args(By)
@@ -39,7 +39,7 @@ def asked_of(run, folder):
     return questions(run.task, folder, 1)
 
 
-@each_task
+@pytest.mark.parametrize("run", quick("classify-text", "tag-words", "regress"), indirect=True)
 def test_each_method_scores_the_inputs_or_is_refused_in_one_line(run, tmp_path, unsaved):
     lines, explained = asked_of(run, tmp_path / "asked"), []
     for by in METHODS:
@@ -180,11 +180,11 @@ def test_the_gradient_of_a_translation_weighs_attention_for_each_token(translate
 
 
 def completeness(scores, ends):
-    """Rows of integrated gradients sum to the difference of the ends, up to the quadrature: 2% of what they move."""
+    """Rows of integrated gradients sum to the difference of the ends, up to 1%, at which quadrature ends."""
     values = scores.values.flatten(1)
     assert bool(values.any())
     error = (values.sum(1) - ends.detach().to(values)).abs()
-    assert bool((error <= 0.02 * values.abs().sum(1) + 1e-9).all())
+    assert bool((error <= 0.01 * values.abs().sum(1) + 1e-9).all())
 
 
 @pytest.mark.parametrize("model", ["rnn-attention", "self-attention"])
@@ -199,7 +199,8 @@ def test_integrated_gradients_of_a_text_are_complete(trained, model, monkeypatch
     completeness(scores, (logits - run.model(source)[0])[best : best + 1])
 
 
-@every("model", ["rnnsearch", "transformer"])
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["rnnsearch", "transformer"])
 def test_integrated_gradients_of_a_translation_are_complete(trained, model, monkeypatch):
     run = doubled(trained("translate", model))
     text = run.task.example("test", 0).text
@@ -273,11 +274,11 @@ def test_integrated_gradients_of_a_caption_are_complete(trained, tmp_path):
 
 @pytest.mark.slow
 def test_integrated_gradients_of_a_recording_are_complete(trained, tmp_path):
-    run = doubled(trained("transcribe", "las"))
+    run = trained("transcribe", "las")
     lines = asked_of(run, tmp_path / "asked")
     [output] = run.predict(lines)[0].outputs
     [source, _], written = run.encode(lines), torch.tensor([*output.ids, END])
-    frames, before = source.values.double(), torch.tensor([[BEGIN, *output.ids]])
+    frames, before = source.values, torch.tensor([[BEGIN, *output.ids]])
     pairs = [(Padded(part, source.lengths), before) for part in (frames, 0 * frames)]
     ends = [run.model(*pair)[0][torch.arange(len(written)), written] for pair in pairs]
     completeness(run.explain(lines, by="integrated-gradients")[0], ends[0] - ends[1])
