@@ -1,4 +1,4 @@
-"""Explanations of answers by their inputs: one protocol, and each method once over it.
+"""Explanations of answers by their inputs: one protocol, and its methods.
 
 A predictor makes a `Subject` of an input and its answer. The methods of `--by` need nothing else of a task.
 """
@@ -86,7 +86,7 @@ class Scores(NamedTuple):
 def embedded(
     embedding: nn.Module, source: Padded, run: Callable[[Padded], Tensor]
 ) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-    """Return the vectors of a source of one row, and `run` as a function of their copies.
+    """Return the vectors of a source, and `run` as a function of copies of them.
 
     Args:
         embedding: module that `run` calls on the source before any other input.
@@ -153,7 +153,7 @@ class Subject:
         layer: for Grad-CAM: module with one vector for each token, or a map of features, or None.
         before: whether it is the input of this module instead of its output.
         baseline: inputs that integrated gradients begin at, or a number.
-        missing: what replaces a unit that is removed: the id of the unknown word, or a colour.
+        missing: replacement of a removed unit, the id of the unknown word or a colour.
         units: ids `(1, L)`, or pixels `(1, height * width, channels)`, whose removal measures faithfulness.
         probability: from units `(B, ...)` to the probability of the predicted class, `(B,)`, or None.
         block: rows of the Jacobian at a time.
@@ -358,7 +358,7 @@ def _jacobian(subject: Subject, signed: bool = False) -> Tensor:
 
 
 def _integrated(subject: Subject) -> Tensor:
-    """Integrated gradients, with more steps until rows are complete (section 5 of the paper)."""
+    """Integrated gradients, with more steps until rows are complete (section 5)."""
     start = torch.as_tensor(subject.baseline).to(subject.inputs).expand_as(subject.inputs)
     with torch.no_grad():
         differences = (subject.logits(subject.inputs[None]) - subject.logits(start[None]))[0]

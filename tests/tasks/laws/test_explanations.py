@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import replace
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -62,6 +63,18 @@ def test_a_method_without_a_meaning_names_those_that_have_one(run, tmp_path):
     for by, line in refused.items():
         assert line.endswith(f"for this run, got {by}. {NEEDS[by]}")
     assert refused or run.task.name == "tag-words"
+
+
+@each_task
+def test_the_table_of_the_documentation_has_the_methods_of_the_first_model(run):
+    text = (Path(__file__).parents[3] / "docs/looking.md").read_text(encoding="utf-8")
+    section = text.partition("## Why this answer")[2].partition("\n## ")[0]
+    header, *rows = [[cell.strip() for cell in line[1:-1].split("|")] for line in section.splitlines() if "|" in line]
+    [cells] = [row[1:] for row in rows if row[0] == f"`{run.task.name}`"]
+    marked = {
+        by.strip(" `"): cell == "✓" for names, cell in zip(header[1:], cells, strict=True) for by in names.split(",")
+    }
+    assert marked == {by: not refusal(run.request, "look", {"by": by}) for by in METHODS}
 
 
 @pytest.fixture

@@ -213,7 +213,7 @@ class Glimpses(Predictor):
             check_count(completed(Request, request), self.codec.spelling.most)
 
     def subjects(self, model: Any, inputs: Sequence[Pixels], request: Any) -> list[Subject]:
-        """Return images with their most probable class, or that of a request."""
+        """Return images, each with a class: the most probable one or the requested one."""
         if sides_of(model):
             way_out = "`saccade predict --json` has the path of its glimpses."
             raise ArgumentError(f"by: expected a run that reads whole images, got one of glimpses. {way_out}")

@@ -115,8 +115,8 @@ class LookRequest(Request):
     """
 
     by: By | None = None
-    """Method of the picture: attention to known points or elements, its rollout or flow
-    through layers, gradients, or integrated gradients from the means of the columns.
+    """Method of the picture: attention to known points or elements, its rollout
+    or flow, gradients, or integrated gradients from the means of the columns.
     Default: attention, or gradients of a model without it."""
 
     def __post_init__(self) -> None:
