@@ -1,7 +1,7 @@
 """Calls of torch's own attention functions in a block, as calls of `attend`."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from inspect import signature
@@ -14,7 +14,8 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from saccade import masks, scores
-from saccade._integrations.call import STACK, AttentionCall, Kind, compute
+from saccade._integrations.call import STACK, AttentionCall, compute
+from saccade._integrations.multihead import multihead_call, multihead_result
 from saccade.auxiliary import AuxRequest
 from saccade.errors import ArgumentError
 
@@ -200,61 +201,9 @@ def _multi_head(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     given = bound.arguments
     if caller.ours or given["static_k"] is not None or given["static_v"] is not None:
         return func(*args, **kwargs)
-    call = projected(given, caller.modules)
-    aux = _WEIGHTS if given["need_weights"] else None
-    result = compute(call, lambda: _Own(func(*args, **kwargs)), aux)
-    if isinstance(result, _Own):
-        return result.result
-    output, weights = (result[0], result[1].weights) if aux else (result, None)
-    if weights is not None and given["average_attn_weights"]:
-        weights = weights.mean(1)
-    output = output.permute(2, 0, 1, 3).flatten(2)
-    output = F.linear(output, given["out_proj_weight"], given["out_proj_bias"])
-    if given["query"].ndim == 2:
-        output, weights = output[:, 0], None if weights is None else weights[0]
-    return output, weights
-
-
-def projected(given: dict[str, Any], modules: Sequence[nn.Module]) -> AttentionCall:
-    """The call of `attend` for arguments of `torch.nn.functional.multi_head_attention_forward`."""
-    query, key, value = (given[name] for name in ("query", "key", "value"))
-    padding, heads = given["key_padding_mask"], given["num_heads"]
-    kind: Kind = "self" if key is query else "cross"
-    if query.ndim == 2:
-        query, key, value = (tensor[:, None] for tensor in (query, key, value))
-        padding = None if padding is None else padding[None]
-    if given["use_separate_proj_weight"]:
-        weights = [given[f"{name}_proj_weight"] for name in "qkv"]
-    else:
-        weights = given["in_proj_weight"].chunk(3)
-    biases = [None] * 3 if given["in_proj_bias"] is None else given["in_proj_bias"].chunk(3)
-    projections = [F.linear(*parts) for parts in zip((query, key, value), weights, biases, strict=True)]
-    more = 0
-    if given["bias_k"] is not None:
-        batch, more = query.shape[1], 1
-        for number, extra in ((1, given["bias_k"]), (2, given["bias_v"])):
-            projections[number] = torch.cat([projections[number], extra.expand(1, batch, -1)])
-    query, key, value = (part.unflatten(-1, (heads, -1)).permute(1, 2, 0, 3) for part in projections)
-    if given["add_zero_attn"]:
-        more += 1
-        key, value = (F.pad(part, (0, 0, 0, 1)) for part in (key, value))
-    mask: Tensor | None = None
-    bias: Tensor | None = None
-    attn_mask = given["attn_mask"]
-    if attn_mask is not None:
-        attn_mask = attn_mask.unflatten(0, (-1, heads)) if attn_mask.ndim == 3 else attn_mask[None, None]
-    for part in (attn_mask, None if padding is None else padding[:, None, None]):
-        if part is None:
-            continue
-        part = F.pad(part, (0, more))
-        if part.dtype == torch.bool:  # torch's True forbids
-            mask = ~part if mask is None else mask & ~part
-        else:
-            bias = part if bias is None else bias + part
-    dropout_p = given["dropout_p"] if given["training"] else 0.0
-    return AttentionCall(
-        modules=tuple(modules), query=query, key=key, value=value, mask=mask, bias=bias, dropout_p=dropout_p, kind=kind
-    )
+    call = multihead_call(given, modules=caller.modules)
+    result = compute(call, lambda: _Own(func(*args, **kwargs)), _WEIGHTS if given["need_weights"] else None)
+    return result.result if isinstance(result, _Own) else multihead_result(result, given)
 
 
 @contextmanager
