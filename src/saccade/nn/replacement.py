@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from saccade import normalizers, scores
@@ -50,7 +51,7 @@ def replace(
     - A row in which everything is forbidden reads zeros, and has weights of 0. Torch gives NaN.
     - In training with dropout, the returned weights are those before dropout.
     - Torch's fused kernels for evaluation would bypass the module. So a `TransformerEncoderLayer` calls it, and a
-      `TransformerEncoder` makes no nested tensors: its outputs at padding are computed, and not 0.
+      `TransformerEncoder` in `model` makes no nested tensors: its outputs at padding are computed, and not 0.
     - With add_bias_kv or add_zero_attn, queries may attend to the extra keys under is_causal as well.
 
     Args:
@@ -164,10 +165,12 @@ class TorchMultiheadAttention(nn.MultiheadAttention):
 
         Raises:
             ShapeError: shapes that do not fit.
-            ArgumentError: is_causal without attn_mask, masks of integers, nested tensors.
+            ArgumentError: is_causal without attn_mask, masks of integers, jagged tensors.
         """
         if is_causal and attn_mask is None:
             raise ArgumentError("is_causal: expected False without an attn_mask, got True. Pass the mask as well.")
+        if query.is_nested and query.layout == torch.strided and query is key is value and not need_weights:
+            return self._attend_nested(query), None
         sequences = {"query": query, "key": key, "value": value}
         self._check(sequences)
         arguments = {
@@ -190,6 +193,18 @@ class TorchMultiheadAttention(nn.MultiheadAttention):
             "out_proj_bias": self.out_proj.bias,
             "dropout_p": self.dropout,
         }
+
+    def _attend_nested(self, sequences: Tensor) -> Tensor:
+        """Attend within each sequence of a nested tensor.
+
+        A `TransformerEncoder` makes such tensors of padded ones, unless `replace` got the encoder itself.
+        """
+        lengths = torch.tensor([len(sequence) for sequence in sequences.unbind()], device=sequences.device)
+        padded = sequences.to_padded_tensor(0.0)
+        padding = torch.arange(padded.shape[1], device=padded.device) >= lengths[:, None]
+        output, _ = self.forward(padded, padded, padded, key_padding_mask=padding, need_weights=False)
+        rows = [row[:length] for row, length in zip(output, lengths, strict=True)]
+        return torch.nested.as_nested_tensor(rows)
 
     def _check(self, sequences: dict[str, Tensor]) -> None:
         """Raise unless the sequences fit the projections and have a batch all or none."""
