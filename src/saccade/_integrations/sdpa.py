@@ -95,6 +95,7 @@ class Caller(NamedTuple):
     Args:
         modules: modules whose `forward` is running, the innermost first.
         cross: whether the innermost has states of another sequence.
+        joint_length: number of its own and these states, 0 if one of both is no variable.
         key_end: number of tokens in its cache, None without one.
         ours: whether the call is one of Saccade's own.
         packed: whether transformers has put the heads of a group in the place of the one query.
@@ -103,6 +104,7 @@ class Caller(NamedTuple):
 
     modules: tuple[nn.Module, ...]
     cross: bool
+    joint_length: int
     key_end: int | None
     ours: bool
     packed: bool
@@ -112,7 +114,7 @@ class Caller(NamedTuple):
 def find_caller() -> Caller:
     """Find the modules that call, from the frames of this thread."""
     frame: FrameType | None = sys._getframe(2)
-    modules, cross, key_end, ours = list[nn.Module](), False, None, False
+    modules, cross, joint_length, key_end, ours = list[nn.Module](), False, 0, None, False
     packed = sliding = False
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
@@ -128,13 +130,21 @@ def find_caller() -> Caller:
         if isinstance(module, nn.Module):
             if not modules:
                 cross = any(variables.get(name) is not None for name in _OTHER_STATES)
+                joint_length = _joint_length(variables)
                 key_end = _end_of_cache(variables, module)
             modules.append(module)
         frame = frame.f_back
-    return Caller(tuple(modules), cross, key_end, ours, packed, sliding)
+    return Caller(tuple(modules), cross, joint_length, key_end, ours, packed, sliding)
 
 
 _OTHER_STATES = ("encoder_hidden_states", "key_value_states", "cross_attention_states", "context")
+
+
+def _joint_length(variables: dict[str, Any]) -> int:
+    """Number of states of both sequences of a module of diffusers, which may attend to both at once."""
+    both = [variables.get(name) for name in ("hidden_states", "encoder_hidden_states")]
+    lengths = [part.shape[-2] for part in both if isinstance(part, Tensor) and part.ndim > 1]
+    return sum(lengths) if len(lengths) == len(both) else 0
 
 
 def _end_of_cache(variables: dict[str, Any], module: nn.Module) -> int | None:
@@ -160,7 +170,8 @@ def _scaled_dot_product(func: Callable[..., Any], args: tuple[Any, ...], kwargs:
     key_end = caller.key_end
     module = caller.modules[0] if caller.modules else None
     sliding = caller.sliding or getattr(module, "sliding_window", None) is not None
-    cross = caller.cross or bool(getattr(module, "is_cross_attention", False))
+    joint = query.shape[-2] == key.shape[-2] == caller.joint_length
+    cross = (caller.cross and not joint) or bool(getattr(module, "is_cross_attention", False))
     call = AttentionCall(
         modules=caller.modules,
         query=query,
