@@ -254,17 +254,6 @@ def test_a_text_tower():
     assert_equal(theirs, ours, lambda model: model(tokens))
 
 
-def test_a_vision_transformer():
-    vision = pytest.importorskip("torchvision.models.vision_transformer", exc_type=ImportError)
-    torch.manual_seed(0)
-    model = vision.VisionTransformer(32, 8, 2, 4, 24, 48, num_classes=5).eval()
-    nn.init.normal_(model.heads.head.weight)
-    theirs, ours = pair(model)
-    images = torch.randn(2, 3, 32, 32)
-    assert_equal(theirs, ours, lambda model: model(images))
-    assert len(recorded(lambda: ours(images))) == 2
-
-
 def test_states_load_both_ways():
     theirs, ours = pair(encoder(False))
     before = theirs.state_dict()
