@@ -27,7 +27,7 @@ from saccade import runs
 options = dict(data="sine", model="nadaraya-watson", run=sys.argv[1], seed=1)
 runs.train("regress", max_steps=3, **options)
 run = runs.train("regress", max_steps=6, **options)
-print(run.trained.run.logged()[-1]["step"], len(run.predict("0.5")))
+print(run.results["steps"], len(run.predict("0.5")))
 """
 
 
