@@ -1,0 +1,272 @@
+// The explorer: state, layout, and the views of each kind of sheet.
+
+import { Pieces, formatted, visible } from "./data.js";
+import { Matrix, Tokens } from "./matrix.js";
+import { Grid } from "./grid.js";
+import { Line } from "./lines.js";
+import { csvOf, download, numbersOf, region, svgOf } from "./saving.js";
+import { html, render as mount, useEffect, useMemo, useRef, useState } from "./preact.js";
+
+const LONG = 512; // tokens beyond which the text is shown around the cursor alone
+
+/** The state with every entry in its range, whatever a URL holds. */
+export function checked(state, manifest) {
+  const whole = (value, count, least = 0) => (Number.isInteger(value) && value >= least && value < count ? value : Math.max(0, least));
+  const sheet = whole(state.sheet, manifest.sheets.length);
+  const about = manifest.sheets[sheet];
+  const names = Object.keys(about.measures);
+  const pair = (value) =>
+    Array.isArray(value) && Number.isInteger(value[0]) && Number.isInteger(value[1]) && value[0] >= 0 && value[1] >= 0 && value[0] < about.rows.length && value[1] < about.columns.length ? value : null;
+  const view = Array.isArray(state.view) && state.view.length === 3 && state.view.every((value) => Number.isFinite(value)) && state.view[2] > 0 ? state.view : null;
+  const minus = Array.isArray(state.minus) && state.minus.length === 3 ? state.minus : null;
+  return {
+    sheet,
+    layer: whole(state.layer, about.layers.length),
+    head: whole(state.head, about.heads),
+    example: whole(state.example, about.examples),
+    measure: names.includes(state.measure) ? state.measure : (names[0] ?? ""),
+    order: ["place", "largest", "smallest"].includes(state.order) ? state.order : "place",
+    cursor: pair(state.cursor),
+    locked: Boolean(state.locked && pair(state.cursor)),
+    view,
+    minus: minus && minus.every((value, at) => Number.isInteger(value) && value >= 0 && value < [manifest.sheets.length, 1e9, 1e9][at]) ? minus : null,
+    theme: ["light", "dark"].includes(state.theme) ? state.theme : "system",
+  };
+}
+
+function useTheme(wanted) {
+  const query = useMemo(() => globalThis.matchMedia?.("(prefers-color-scheme: dark)"), []);
+  const [dark, setDark] = useState(Boolean(query?.matches));
+  useEffect(() => {
+    const change = () => setDark(query.matches);
+    query?.addEventListener("change", change);
+    return () => query?.removeEventListener("change", change);
+  }, []);
+  return wanted === "system" ? (dark ? "dark" : "light") : wanted;
+}
+
+function Select({ name, value, options, onPick }) {
+  if (options.length < 2) return null;
+  return html`<label
+    >${name}
+    <select name=${name.toLowerCase()} value=${value} onChange=${(event) => onPick(Number(event.target.value))}>
+      ${options.map((text, index) => html`<option value=${index}>${text}</option>`)}
+    </select></label
+  >`;
+}
+
+function useRow(pieces, request, part, at) {
+  const [piece, setPiece] = useState(null);
+  useEffect(() => {
+    let open = true;
+    setPiece(null);
+    if (at !== null && at !== undefined) pieces.get({ ...request, piece: part, at }).then((found) => open && setPiece(found), () => {});
+    return () => {
+      open = false;
+    };
+  }, [JSON.stringify(request), part, at]);
+  return piece;
+}
+
+/** Tokens around a place, all if they are few. */
+function around(tokens, at) {
+  if (tokens.length <= LONG) return [0, tokens];
+  const from = Math.max(0, Math.min(tokens.length - LONG, (at ?? 0) - LONG / 2));
+  return [from, tokens.slice(from, from + LONG)];
+}
+
+function Attention({ manifest, sheet, state, set, pieces, theme }) {
+  const request = { sheet: state.sheet, layer: state.layer, head: state.head, example: state.example };
+  if (state.minus) request.minus = state.minus;
+  const cursor = state.cursor && { row: state.cursor[0], column: state.cursor[1] };
+  const row = useRow(pieces, request, "row", sheet.matrix ? cursor?.row : null);
+  const column = useRow(pieces, request, "column", sheet.matrix ? cursor?.column : null);
+  const value = row && cursor ? row.values[cursor.column] : null;
+  const title = `${sheet.title}, ${sheet.layers[state.layer] || "layer 0"}, head ${state.head}`;
+  const view = state.view && { row: state.view[0], column: state.view[1], cell: state.view[2] };
+  const size = useRef({ width: 0, height: 0 });
+  const [failure, setFailure] = useState("");
+  const point = (cell) => set({ cursor: cell && [cell.row, cell.column] });
+  const save = async (form) => {
+    setFailure("");
+    try {
+      const canvas = document.querySelector(".matrix canvas");
+      const box = canvas.getBoundingClientRect();
+      const part = region(view, { width: box.width - 122, height: box.height - 98 }, sheet);
+      const name = `${sheet.title} ${state.layer}.${state.head}`.replace(/[^\p{L}\p{N}]+/gu, "-");
+      if (form === "png") return canvas.toBlob((blob) => download(`${name}.png`, blob));
+      const { parts, top } = await numbersOf(pieces, request, part);
+      if (form === "csv") download(`${name}.csv`, csvOf(parts, sheet, part), "text/csv");
+      else download(`${name}.svg`, svgOf(parts, sheet, part, top, theme, title), "image/svg+xml");
+    } catch (error) {
+      setFailure(error.message);
+    }
+  };
+  const [rowsFrom, rowTokens] = around(sheet.rows, cursor?.row);
+  const [columnsFrom, columnTokens] = around(sheet.columns, cursor?.column);
+  return html`<div class=${sheet.layers.length * sheet.heads > 1 ? "split" : "single"}>
+    ${sheet.layers.length * sheet.heads > 1 &&
+    html`<${Grid}
+      sheet=${sheet}
+      example=${state.example}
+      measure=${state.measure}
+      order=${state.order}
+      layer=${state.layer}
+      head=${state.head}
+      theme=${theme}
+      onPick=${(layer, head) => set({ layer, head })}
+      onMeasure=${(measure) => set({ measure })}
+      onOrder=${(order) => set({ order })}
+    />`}
+    <section class="panel" aria-label="Alignment">
+      <h2>${sheet.layers[state.layer] ? `${sheet.layers[state.layer]}, head ${state.head}` : "Alignment"}</h2>
+      <div class="controls">
+        <${Select} name="Layer" value=${state.layer} options=${sheet.layers} onPick=${(layer) => set({ layer })} />
+        <${Select} name="Head" value=${state.head} options=${Array.from({ length: sheet.heads }, (_, i) => String(i))} onPick=${(head) => set({ head })} />
+        <${Select} name="Example" value=${state.example} options=${Array.from({ length: sheet.examples }, (_, i) => String(i))} onPick=${(example) => set({ example })} />
+        <${Compare} manifest=${manifest} state=${state} sheet=${sheet} set=${set} />
+      </div>
+      ${sheet.note && html`<p class="faint">${sheet.note}</p>`}
+      ${sheet.matrix &&
+      html`<p class="readout" aria-live="polite">
+          ${value === null
+            ? "Point at a cell, or move with the arrow keys."
+            : html`<bdi>${visible(sheet.rows[cursor.row])}</bdi> → <bdi>${visible(sheet.columns[cursor.column])}</bdi>:
+                <output>${formatted(value)}</output> ${state.locked ? "(locked)" : ""}`}
+        </p>
+        <${Matrix}
+          sheet=${sheet}
+          pieces=${pieces}
+          request=${request}
+          tile=${manifest.tile}
+          theme=${theme}
+          view=${view}
+          cursor=${cursor}
+          locked=${state.locked}
+          label=${title}
+          onView=${(next) => set({ view: next && [next.row, next.column, next.cell] })}
+          onCursor=${point}
+          onLock=${(cell, keep) => set(cell && (keep || !state.locked) ? { cursor: [cell.row, cell.column], locked: true } : { locked: false })}
+        />
+        <div class="tools" role="group" aria-label="Save">
+          Save ${["svg", "png", "csv"].map((form) => html`<button onClick=${() => save(form)}>${form.toUpperCase()}</button>`)}
+        </div>
+        ${failure && html`<p class="error" role="alert">${failure}</p>`}
+        <h3>Attended by ${cursor ? html`<bdi>${visible(sheet.rows[cursor.row])}</bdi>` : "…"}</h3>
+        <${Tokens}
+          name="Keys"
+          tokens=${columnTokens}
+          from=${columnsFrom}
+          values=${row?.values}
+          top=${row?.top}
+          at=${cursor?.column}
+          theme=${theme}
+          onPick=${(index, hover) => !(hover && state.locked) && set({ cursor: [cursor?.row ?? 0, index] })}
+        />
+        <h3>Attending to ${cursor ? html`<bdi>${visible(sheet.columns[cursor.column])}</bdi>` : "…"}</h3>
+        <${Tokens}
+          name="Queries"
+          tokens=${rowTokens}
+          from=${rowsFrom}
+          values=${column?.values}
+          top=${column?.top}
+          at=${cursor?.row}
+          theme=${theme}
+          onPick=${(index, hover) => !(hover && state.locked) && set({ cursor: [index, cursor?.column ?? 0] })}
+        />`}
+      ${sheet.lines.map((name) => {
+        const along = name === "received" ? "column" : "row";
+        const tokens = along === "column" ? sheet.columns : sheet.rows;
+        const pick = (index) => set({ cursor: along === "column" ? [cursor?.row ?? 0, index] : [index, cursor?.column ?? 0] });
+        return html`<${Line} name=${name} pieces=${pieces} request=${{ ...request, minus: undefined }} tokens=${tokens} at=${cursor?.[along]} onPick=${pick} />`;
+      })}
+    </section>
+  </div>`;
+}
+
+/** The other head of a difference: same shape, any sheet. */
+function Compare({ manifest, state, sheet, set }) {
+  const places = manifest.sheets.flatMap((each, number) =>
+    each.matrix && each.rows.length === sheet.rows.length && each.columns.length === sheet.columns.length
+      ? each.layers.flatMap((layer, at) => Array.from({ length: each.heads }, (_, head) => [number, at, head]))
+      : [],
+  );
+  if (places.length < 2) return null;
+  const name = ([number, layer, head]) => {
+    const each = manifest.sheets[number];
+    return `${manifest.sheets.length > 1 ? `${number + 1}: ` : ""}${each.layers[layer] || "layer 0"}, head ${head}`;
+  };
+  return html`<label
+    >Minus
+    <select name="minus" value=${state.minus ? state.minus.join(",") : ""} onChange=${(event) => set({ minus: event.target.value ? event.target.value.split(",").map(Number) : null })}>
+      <option value="">nothing</option>
+      ${places.slice(0, 2048).map((place) => html`<option value=${place.join(",")}>${name(place)}</option>`)}
+    </select></label
+  >`;
+}
+
+function Explorer({ model, pieces }) {
+  const [manifest, setManifest] = useState(model.get("manifest"));
+  const [state, setState] = useState(() => checked(model.get("state") ?? {}, manifest));
+  const latest = useRef(state);
+  latest.current = state;
+  const theme = useTheme(state.theme);
+  const set = (part) => {
+    const next = checked({ ...latest.current, ...part }, manifest);
+    if (part.sheet !== undefined && part.sheet !== latest.current.sheet) Object.assign(next, checked({ ...next, cursor: null, view: null, minus: null, locked: false }, manifest));
+    latest.current = next;
+    setState(next);
+    model.set("state", next);
+    model.save_changes();
+  };
+  useEffect(() => {
+    const changed = () => {
+      const next = checked(model.get("state") ?? {}, model.get("manifest"));
+      if (JSON.stringify(next) !== JSON.stringify(latest.current)) setState((latest.current = next));
+    };
+    const replaced = () => setManifest(model.get("manifest"));
+    model.on("change:state", changed);
+    model.on("change:manifest", replaced);
+    return () => {
+      model.off?.("change:state", changed);
+      model.off?.("change:manifest", replaced);
+    };
+  }, []);
+  const sheet = manifest.sheets[state.sheet];
+  return html`<main class="saccade" data-theme=${theme}>
+    <header>
+      <h1>${visible(manifest.title, 80).replaceAll("␣", " ")}</h1>
+      <label
+        >Theme
+        <select name="theme" value=${state.theme} onChange=${(event) => set({ theme: event.target.value })}>
+          ${["system", "light", "dark"].map((name) => html`<option value=${name}>${name}</option>`)}
+        </select></label
+      >
+    </header>
+    ${manifest.sheets.length > 1 &&
+    html`<nav aria-label="Sheets">
+      <${Select} name="Sheet" value=${state.sheet} options=${manifest.sheets.map((each, at) => `${at + 1}: ${visible(each.title, 60).replaceAll("␣", " ")}`)} onPick=${(at) => set({ sheet: at })} />
+    </nav>`}
+    <${VIEWS[sheet.kind] ?? Attention} key=${state.sheet} manifest=${manifest} sheet=${sheet} state=${state} set=${set} pieces=${pieces} theme=${theme} />
+  </main>`;
+}
+
+/** The view of each kind of sheet. */
+const VIEWS = { attention: Attention };
+
+/** The contract of anywidget: draw a model into an element, and return the end. */
+export function render({ model, el }) {
+  const manifest = model.get("manifest");
+  if (manifest?.format !== FORMAT) {
+    mount(html`<p class="error" role="alert">Expected a page of format ${FORMAT}, got ${String(manifest?.format)}. Write it again with this version.</p>`, el);
+    return () => mount(null, el);
+  }
+  const pieces = new Pieces(model);
+  mount(html`<${Explorer} model=${model} pieces=${pieces} />`, el);
+  return () => {
+    mount(null, el);
+    pieces.close();
+  };
+}
+
+const FORMAT = 1;

@@ -1,0 +1,96 @@
+// Layers × heads: one number a head, in its place or in the order of the numbers.
+
+import { formatted } from "./data.js";
+import { css, inkOn } from "./colours.js";
+import { html, useRef } from "./preact.js";
+
+const MOST = 512; // heads in an ordered list
+
+/** Heads with their numbers, the largest first, those without a number last. */
+export function ordered(values, descending = true) {
+  const heads = values.flatMap((row, layer) => row.map((value, head) => ({ layer, head, value })));
+  const sign = descending ? -1 : 1;
+  return heads.sort((a, b) => (a.value === null) - (b.value === null) || sign * (a.value - b.value));
+}
+
+function ends(values) {
+  const numbers = values.flat().filter((value) => value !== null);
+  return [Math.min(...numbers), Math.max(...numbers)];
+}
+
+/** The grid. `onPick(layer, head)` opens a head. */
+export function Grid({ sheet, example, measure, order, layer, head, theme, onPick, onMeasure, onOrder }) {
+  const table = useRef(null);
+  const names = Object.keys(sheet.measures);
+  const values = names.length ? sheet.measures[measure][example] : sheet.layers.map(() => Array(sheet.heads).fill(null));
+  const [low, high] = ends(values);
+  const share = (value) => (value === null ? 0 : high > low ? 0.06 + (0.94 * (value - low)) / (high - low) : 0.5);
+  const keys = (event) => {
+    const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    if (!steps) return;
+    const to = [Math.max(0, Math.min(sheet.layers.length - 1, layer + steps[0])), Math.max(0, Math.min(sheet.heads - 1, head + steps[1]))];
+    event.preventDefault();
+    onPick(...to);
+    requestAnimationFrame(() => table.current?.querySelector('[tabindex="0"]')?.focus());
+  };
+  const cell = (at, number, value, text) => html`<button
+    class=${at === layer && number === head ? "head on" : "head"}
+    tabindex=${at === layer && number === head ? 0 : -1}
+    aria-pressed=${at === layer && number === head}
+    aria-label=${`${sheet.layers[at] || "layer"}, head ${number}${value === null ? "" : `, ${measure} ${formatted(value)}`}`}
+    title=${`${sheet.layers[at]}, head ${number}${value === null ? "" : `: ${measure} ${formatted(value)}`}`}
+    style=${{ background: css(share(value), theme), color: inkOn(share(value), theme) }}
+    onClick=${() => onPick(at, number)}
+  >
+    ${text}
+  </button>`;
+  const list = () => {
+    const heads = ordered(values, order === "largest");
+    return html`<ol class="ordered" aria-label="Heads in order">
+      ${heads.slice(0, MOST).map(
+        (each) =>
+          html`<li>${cell(each.layer, each.head, each.value, `${each.layer}.${each.head}`)} <span>${each.value === null ? "" : formatted(each.value)}</span></li>`,
+      )}
+    </ol>`;
+  };
+  const squares = () =>
+    html`<table class="heads" ref=${table} onKeyDown=${keys}>
+      <caption class="hidden">A number of each head. Arrow keys move to other heads.</caption>
+      <thead>
+        <tr>
+          <td></td>
+          ${Array.from({ length: sheet.heads }, (_, number) => html`<th scope="col">${number}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${values.map(
+          (row, at) =>
+            html`<tr>
+              <th scope="row" title=${sheet.layers[at]}>${sheet.layers[at]}</th>
+              ${row.map((value, number) => html`<td>${cell(at, number, value, "")}</td>`)}
+            </tr>`,
+        )}
+      </tbody>
+    </table>`;
+  return html`<section class="panel" aria-label="Layers and heads">
+    <h2>Layers × heads</h2>
+    <div class="controls">
+      ${names.length > 0 &&
+      html`<label
+          >Number
+          <select name="measure" value=${measure} onChange=${(event) => onMeasure(event.target.value)}>
+            ${names.map((name) => html`<option value=${name}>${name}</option>`)}
+          </select></label
+        ><label
+          >Order
+          <select name="order" value=${order} onChange=${(event) => onOrder(event.target.value)}>
+            <option value="place">layers × heads</option>
+            <option value="largest">largest first</option>
+            <option value="smallest">smallest first</option>
+          </select></label
+        >`}
+    </div>
+    <div class="scroll" tabindex="0" role="group" aria-label="Heads">${order === "place" || !names.length ? squares() : list()}</div>
+    ${Number.isFinite(low) && html`<p class="faint">${measure}: ${formatted(low)} to ${formatted(high)}</p>`}
+  </section>`;
+}

@@ -1,0 +1,117 @@
+"""The module of the front end, and the pages that hold it."""
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+from functools import cache
+from importlib.resources import files
+from itertools import product
+
+import torch
+
+from saccade.errors import ArgumentError
+from saccade.look._explorer.sheets import Book, Place, Sheet
+
+_PARTS = ("data", "colours", "matrix", "grid", "lines", "saving", "app")
+_HOSTS = ("file", "server")
+_LARGEST = 100 << 20  # bytes of numbers in a page
+_IMPORT = re.compile(r'^import \{ (.*) \} from "\./(\w+)\.js";$', re.M)
+_EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.M)
+
+
+@cache
+def module(*hosts: str) -> str:
+    """Return the front end as one ES module that exports `render`, as anywidget expects.
+
+    Each part of it is a function with a scope of its own, which returns its exports.
+
+    >>> module().endswith("export default { render: app.render };\\n")
+    True
+    """
+    parts = [_linked(name, _read(f"{name}.js")) for name in (*_PARTS, *hosts)]
+    library = f"const preact = {{}};\n((exports, module) => {{\n{_read('vendor/standalone.umd.js')}\n}})(preact, {{}});\n"
+    return "\n".join([library, *parts, "export default { render: app.render };\n"])
+
+
+def _linked(name: str, source: str) -> str:
+    """Return a part as a constant that holds its exports."""
+    imported = _IMPORT.sub(lambda match: f"const {{ {match[1].replace(' as ', ': ')} }} = {match[2]};", source)
+    exports = ", ".join(match[2] for match in _EXPORT.finditer(source))
+    return f"const {name} = (() => {{\n{_EXPORT.sub(lambda match: match[1], imported)}return {{ {exports} }};\n}})();\n"
+
+
+def style() -> str:
+    """Return the style sheet."""
+    return _read("style.css")
+
+
+def page(body: str, script: str, policy: str, title: str) -> str:
+    """Return an HTML page with a script of its own and nothing from elsewhere."""
+    from html import escape
+
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    rules = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data: blob:; {policy}"
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{rules}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>html, body {{ margin: 0; min-height: 100vh; }}\n{style()}</style></head>\n"
+        f'<body><div id="explorer"></div>{body}<script type="module">{script}</script></body></html>\n'
+    )
+
+
+def server_page(title: str) -> str:
+    """Return the page of a server, which requests every number."""
+    script = _started("server", "openServer")
+    return page("", script, "connect-src 'self'; base-uri 'none'; form-action 'none'", title)
+
+
+def exported(book: Book) -> str:
+    """Return a page that holds all numbers of a book and needs no server.
+
+    Raises:
+        ArgumentError: more than 100 MiB of numbers.
+    """
+    if (size := 4 * sum(_count(sheet) for sheet in book.sheets)) > _LARGEST:
+        got = f"{size >> 20:,} MiB"
+        raise ArgumentError(f"page: expected at most {_LARGEST >> 20} MiB of numbers, got {got}. Record fewer layers")
+    manifest, offset, parts = book.manifest(), 0, list[bytes]()
+    for sheet, described in zip(book.sheets, manifest["sheets"], strict=True):
+        described["data"] = {"lines": {}}
+        kinds = [] if sheet.matrix is None else [("matrix", sheet.matrix)]
+        for name, read in [*kinds, *sheet.lines.items()]:
+            place = described["data"] if name == "matrix" and read is sheet.matrix else described["data"]["lines"]
+            place[name] = offset
+            for example, layer, head in product(range(sheet.examples), range(len(sheet.layers)), range(sheet.heads)):
+                values = read(Place(layer, head, example)).detach().to("cpu", torch.float32).contiguous()
+                parts.append(values.numpy().astype("<f4").tobytes())
+                offset += values.numel()
+    packed = {"manifest": json.dumps(manifest).encode(), "numbers": b"".join(parts)}
+    blocks = (
+        f'<script type="application/octet-stream" id="{name}">{_compressed(content)}</script>'
+        for name, content in packed.items()
+    )
+    return page("".join(blocks), _started("file", "openFile"), "connect-src 'none'; base-uri 'none'; form-action 'none'", book.title)
+
+
+def _count(sheet: Sheet) -> int:
+    cells = 0 if sheet.matrix is None else len(sheet.rows) * len(sheet.columns)
+    along = sum(len(sheet.columns if name == "received" else sheet.rows) for name in sheet.lines)
+    return sheet.examples * len(sheet.layers) * sheet.heads * (cells + along)
+
+
+def _compressed(content: bytes) -> str:
+    return base64.b64encode(gzip.compress(content, mtime=0)).decode()
+
+
+def _started(host: str, name: str) -> str:
+    hosts = _HOSTS[: _HOSTS.index(host) + 1]
+    source = module(*hosts).partition("export default")[0]
+    return f'{source}{host}.{name}(app.render, document.getElementById("explorer"));\n'
+
+
+@cache
+def _read(name: str) -> str:
+    return files("saccade.look._explorer").joinpath("page", name).read_text(encoding="utf-8")

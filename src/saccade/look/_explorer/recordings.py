@@ -1,0 +1,192 @@
+"""Sheets of a recording: records of one kind and shape are the layers of a sheet."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from saccade.errors import ArgumentError, ShapeError
+from saccade.look._explorer.sheets import Place, Sheet
+from saccade.look._records import Record, Recording
+
+
+class Shape(NamedTuple):
+    """What the layers of a sheet have in common."""
+
+    kind: str
+    batch: int
+    heads: int
+    queries: int
+    keys: int
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The statistics of a record as `(batch, heads, ...)`."""
+
+    record: Record
+    shape: Shape
+    weights: Tensor | None
+    top: tuple[Tensor, Tensor] | None
+    entropy: Tensor | None
+    received: Tensor | None
+    sink: Tensor | None
+
+    @classmethod
+    def of(cls, record: Record) -> "Layer | None":
+        """Return the layer of a record, None if it has nothing to show."""
+        weights, top = record.weights, record.top
+        if weights is not None:
+            leading, queries, keys = weights.shape[:-2], weights.shape[-2], weights.shape[-1]
+        elif record.entropy is not None:
+            leading, queries, keys = record.entropy.shape[:-1], record.entropy.shape[-1], 0
+        elif top is not None:
+            leading, queries, keys = top[0].shape[:-2], top[0].shape[-2], 0
+        else:
+            return None
+        if weights is None and record.received is not None:
+            keys = record.received.shape[-1]
+        elif weights is None and top is not None and top[1].numel():
+            keys = max(queries, int(top[1].max()) + 1)
+        heads = leading[-1] if len(leading) > 1 else 1
+        batch = leading.numel() // heads if leading.numel() else 0
+        shape = Shape(record.kind, batch, heads, queries, keys)
+        if not batch or not heads or not queries:
+            return None
+
+        def part(values: Tensor | None, trailing: int) -> Tensor | None:
+            if values is None:
+                return None
+            return values.detach().cpu().reshape(batch, heads, *values.shape[values.ndim - trailing :])
+
+        largest = None if top is None else tuple(part(values, 2) for values in top)
+        entropy, received, sink = (part(getattr(record, name), 1) for name in ("entropy", "received", "sink"))
+        return cls(record, shape, part(weights, 2), largest, entropy, received, sink)  # type: ignore[arg-type]
+
+    def matrix(self, place: Place) -> Tensor:
+        """Return the weights of a head, or the largest of them and 0 elsewhere."""
+        if self.weights is not None:
+            return self.weights[place.example, place.head]
+        assert self.top is not None
+        weights, index = (part[place.example, place.head] for part in self.top)
+        return torch.zeros(len(weights), self.shape.keys).scatter_(1, index.long(), weights.float())
+
+    def lines(self) -> dict[str, Callable[[Place], Tensor]]:
+        """Return the numbers along the rows (entropy, sink share) and along the columns (received)."""
+        lines = dict[str, Callable[[Place], Tensor]]()
+        for name, values, of_weights in (
+            ("entropy", self.entropy, _entropy),
+            ("received", self.received, _received),
+            ("sink share", self.sink, None),
+        ):
+            if values is not None:
+                lines[name] = lambda place, values=values: values[place.example, place.head]  # type: ignore[misc]
+            elif self.weights is not None and of_weights is not None:
+                lines[name] = lambda place, of=of_weights: of(self.matrix(place))  # type: ignore[misc]
+        return lines
+
+    def measures(self) -> dict[str, Tensor]:
+        """Return numbers of each head, `(batch, heads)`, by their names."""
+        numbers = dict[str, Tensor]()
+        entropy = _entropy(self.weights) if self.entropy is None and self.weights is not None else self.entropy
+        received = _received(self.weights) if self.received is None and self.weights is not None else self.received
+        if entropy is not None:
+            numbers["entropy"] = entropy.float().mean(-1)
+        if self.shape.kind != "cross" and (distance := self._distance()) is not None:
+            numbers["distance"] = distance
+        if self.sink is not None:
+            numbers["sink share"] = self.sink.float().mean(-1)
+        elif self.weights is not None:
+            numbers["first key's share"] = self.weights[..., 0].float().mean(-1)
+        if received is not None and received.shape[-1]:
+            numbers["most received"] = received.float().amax(-1)
+        return numbers
+
+    def _distance(self) -> Tensor | None:
+        """The mean distance from a query to its keys, by all weights or by the largest."""
+        queries, keys = torch.arange(self.shape.queries)[:, None], torch.arange(self.shape.keys)
+        queries = queries + max(0, self.shape.keys - self.shape.queries)  # a cache holds the keys before
+        if self.weights is not None:
+            weights, distance = self.weights.float(), (queries - keys).abs()
+        elif self.top is not None:
+            weights, distance = self.top[0].float(), (queries - self.top[1]).abs()
+        else:
+            return None
+        total = weights.sum((-1, -2)).clamp_min(torch.finfo(torch.float32).tiny)
+        return (weights * distance).sum((-1, -2)) / total
+
+
+def sheets_of(recording: Recording, rows: Sequence[str] | None, columns: Sequence[str] | None) -> list[Sheet]:
+    """Return a sheet for the records of each kind and shape, in the order of their first calls.
+
+    Args:
+        recording: with weights, the largest weights or entropies.
+        rows: tokens of the queries, None for their numbers.
+        columns: tokens of the keys. None for the tokens of the queries if they are as many, else their numbers.
+
+    Raises:
+        ArgumentError: a recording without these statistics.
+        ShapeError: tokens that fit no record.
+    """
+    groups = dict[Shape, list[Layer]]()
+    for record in recording:
+        if (layer := Layer.of(record)) is not None:
+            groups.setdefault(layer.shape, []).append(layer)
+    if not groups:
+        got = f"{len(recording)} without" if len(recording) else "none"
+        raise ArgumentError(f"recording: expected records with weights, top or entropy, got {got}. Request them")
+    for name, tokens, lengths in (
+        ("rows", rows, {shape.queries for shape in groups}),
+        ("columns", columns, {shape.keys for shape in groups}),
+    ):
+        if tokens is not None and len(tokens) not in lengths:
+            expected = " or ".join(f"{length:,}" for length in sorted(lengths))
+            raise ShapeError(f"{name}: expected {expected} tokens, got {len(tokens):,}")
+    return [_sheet(shape, layers, rows, columns) for shape, layers in groups.items()]
+
+
+def _sheet(shape: Shape, layers: list[Layer], rows: Sequence[str] | None, columns: Sequence[str] | None) -> Sheet:
+    offset, top = layers[0].record.key_offset, layers[0].top
+    left = list(rows) if rows is not None and len(rows) == shape.queries else _numbered(shape.queries)
+    over = left if shape.keys == shape.queries else _numbered(shape.keys, offset)
+    over = list(columns) if columns is not None and len(columns) == shape.keys else over
+    whole = all(layer.weights is not None for layer in layers)
+    shown = whole or (bool(shape.keys) and all(layer.weights is not None or layer.top is not None for layer in layers))
+    note = ""
+    if shown and not whole and top is not None:
+        note = f"Only the {top[0].shape[-1]} largest weights of each row are recorded. Other cells show 0."
+    names = [layer.record.name or "the model" for layer in layers]
+    names = [n if names.count(n) == 1 else f"{n}, call {x.record.call}" for n, x in zip(names, layers, strict=True)]
+    measures, lines = [layer.measures() for layer in layers], [layer.lines() for layer in layers]
+    return Sheet(
+        "attention",
+        f"{shape.kind} attention, {shape.queries:,} × {shape.keys:,}",
+        left,
+        over,
+        (lambda place: layers[place.layer].matrix(place)) if shown else None,
+        names,
+        shape.heads,
+        shape.batch,
+        {name: torch.stack([each[name] for each in measures], 1) for name in _common(measures)},
+        {name: lambda place, name=name: lines[place.layer][name](place) for name in _common(lines)},  # type: ignore[misc]
+        note,
+    )
+
+
+def _numbered(count: int, first: int = 0) -> list[str]:
+    return [str(first + number) for number in range(count)]
+
+
+def _common(parts: Sequence[dict[str, object]]) -> list[str]:
+    """Names that are in every part."""
+    return [name for name in parts[0] if all(name in part for part in parts)]
+
+
+def _entropy(weights: Tensor) -> Tensor:
+    return torch.special.entr(weights.float()).sum(-1)
+
+
+def _received(weights: Tensor) -> Tensor:
+    return weights.float().sum(-2)

@@ -1,0 +1,215 @@
+"""Sheets of numbers that the page asks for piece by piece."""
+
+import json
+import math
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from saccade._definitions.checks import whole
+from saccade.errors import ArgumentError
+from saccade.look._figure import full_scale
+
+FORMAT = 1  # of the manifest and the pieces
+TILE = 256  # cells of a tile's side
+_MATRICES = 4  # that stay in memory with their reduced copies
+
+
+class Place(NamedTuple):
+    """One matrix of a sheet."""
+
+    layer: int = 0
+    head: int = 0
+    example: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """Matrices over the same rows and columns.
+
+    Args:
+        kind: of the view: "attention", "words", "maps", "path", "bands" or "sound".
+        title: of the sheet.
+        rows: names of the rows, queries.
+        columns: names of the columns, keys.
+        matrix: the numbers of a place, `(rows, columns)`, or None if only the lines are there.
+        layers: names of the layers.
+        heads: number of heads.
+        examples: size of the batch.
+        measures: numbers of each head by name, `(examples, layers, heads)`.
+        lines: numbers along the rows or along the columns by name, for a place.
+        note: a sentence about the numbers, for example that only the largest are there.
+        extra: more of the view, as JSON.
+    """
+
+    kind: str
+    title: str
+    rows: Sequence[str]
+    columns: Sequence[str]
+    matrix: Callable[[Place], Tensor] | None
+    layers: Sequence[str] = ("",)
+    heads: int = 1
+    examples: int = 1
+    measures: Mapping[str, Tensor] = field(default_factory=dict)
+    lines: Mapping[str, Callable[[Place], Tensor]] = field(default_factory=dict)
+    note: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def described(self) -> dict[str, Any]:
+        """Return everything but the matrices and lines, as JSON."""
+        return {
+            "kind": self.kind,
+            "title": self.title,
+            "rows": list(self.rows),
+            "columns": list(self.columns),
+            "layers": list(self.layers),
+            "heads": self.heads,
+            "examples": self.examples,
+            "measures": {name: _numbers(values) for name, values in self.measures.items()},
+            "lines": list(self.lines),
+            "matrix": self.matrix is not None,
+            "note": self.note,
+            **self.extra,
+        }
+
+
+class Book:
+    """Sheets, and the pieces of their numbers.
+
+    Args:
+        title: of the page.
+        sheets: one or more.
+
+    Raises:
+        ArgumentError: no sheets.
+    """
+
+    def __init__(self, title: str, sheets: Sequence[Sheet]) -> None:
+        if not sheets:
+            raise ArgumentError("sheets: expected one or more, got none. Record a call with weights, top or entropy")
+        self.title, self.sheets = title, list(sheets)
+        self._matrix = lru_cache(_MATRICES)(self._computed)
+
+    def manifest(self) -> dict[str, Any]:
+        """Return what the page needs before the first piece."""
+        return {"format": FORMAT, "title": self.title, "tile": TILE, "sheets": [s.described() for s in self.sheets]}
+
+    def piece(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
+        """Return one piece of the numbers: a tile, a row, a column or a line.
+
+        Args:
+            request: the untrusted request of a page: "sheet", "layer", "head", "example", and "piece", which is "tile"
+                with "level", "row" and "column" (of tiles), "row" or "column" with "at", or "line" with "name". With
+                "minus", a list of the sheet, layer and head of an equal shape, the numbers are differences.
+
+        Returns:
+            The shape and the range of the matrix, and float32 numbers, little-endian.
+
+        Raises:
+            ArgumentError: a request of something that is not there.
+        """
+        sheet = self.sheets[_index(request, "sheet", len(self.sheets))]
+        sizes = {"layer": len(sheet.layers), "head": sheet.heads, "example": sheet.examples}
+        place = Place(**{name: _index(request, name, size) for name, size in sizes.items()})
+        if request.get("piece") == "line":
+            if (name := request.get("name")) not in sheet.lines:
+                raise ArgumentError(f"name: expected one of {', '.join(sheet.lines) or 'no line'}, got {name!r:.40}")
+            return _packed(sheet.lines[name](place), {})
+        if sheet.matrix is None:
+            raise ArgumentError("piece: expected line, as the sheet has no matrix, got another. Record the weights")
+        levels, ends = self._matrix(self.sheets.index(sheet), place, self._minus(request, sheet, place))
+        match request.get("piece"):
+            case "row":
+                return _packed(levels[0][_index(request, "at", len(levels[0]))], ends)
+            case "column":
+                return _packed(levels[0][:, _index(request, "at", levels[0].shape[1])], ends)
+            case "tile":
+                values = levels[_index(request, "level", len(levels))]
+                tiles = [-(-size // TILE) for size in values.shape]
+                row, column = _index(request, "row", tiles[0]), _index(request, "column", tiles[1])
+                tile = values[row * TILE : (row + 1) * TILE, column * TILE : (column + 1) * TILE]
+                return _packed(tile, ends)
+        raise ArgumentError(f"piece: expected tile, row, column or line, got {request.get('piece')!r:.40}")
+
+    def message(self, request: Mapping[str, Any]) -> bytes:
+        """Return the answer to a request as bytes: length of the JSON, JSON, numbers. Errors are answers too."""
+        try:
+            about, numbers = self.piece(request)
+        except ArgumentError as error:
+            about, numbers = {"error": str(error)}, b""
+        head = json.dumps(about).encode()
+        head += b" " * (-len(head) % 4)
+        return struct.pack("<I", len(head)) + head + numbers
+
+    def _minus(self, request: Mapping[str, Any], sheet: Sheet, place: Place) -> tuple[int, Place] | None:
+        """The matrix that is subtracted, None for none."""
+        if (listed := request.get("minus")) is None:
+            return None
+        if not isinstance(listed, list) or len(listed) != 3:
+            raise ArgumentError(f"minus: expected a sheet, a layer and a head, got {listed!r:.40}")
+        named = dict(zip(("sheet", "layer", "head"), listed, strict=True))
+        number = _index(named, "sheet", len(self.sheets))
+        other = self.sheets[number]
+        if other.matrix is None or (len(other.rows), len(other.columns)) != (len(sheet.rows), len(sheet.columns)):
+            raise ArgumentError(f"minus: expected a matrix of {len(sheet.rows)} × {len(sheet.columns)}, got another")
+        head = Place(_index(named, "layer", len(other.layers)), _index(named, "head", other.heads), place.example)
+        return number, head._replace(example=min(place.example, other.examples - 1))
+
+    def _computed(
+        self, number: int, place: Place, minus: tuple[int, Place] | None
+    ) -> tuple[list[Tensor], dict[str, float]]:
+        """Return a matrix with its reduced copies, and the ends of its colours."""
+        values = self._values(number, place)
+        if minus is not None:
+            values = values - self._values(*minus)
+        peak, low = float(values.abs().max()), float(values.min())
+        even = 0.0 if low < 0 else 1 / values.shape[1]
+        return reduced(values), {"top": full_scale(peak, even), "low": -1.0 if low < 0 else 0.0}
+
+    def _values(self, number: int, place: Place) -> Tensor:
+        matrix = self.sheets[number].matrix
+        assert matrix is not None
+        return matrix(place).detach().to("cpu", torch.float32)
+
+
+def reduced(values: Tensor) -> list[Tensor]:
+    """Return a matrix and its copies of half the size, down to one tile, by the number of the largest magnitude.
+
+    >>> reduced(torch.arange(6.0).view(2, 3))[0].shape
+    torch.Size([2, 3])
+    >>> [tuple(level.shape) for level in reduced(torch.zeros(700, 300))]
+    [(700, 300), (350, 150), (175, 75)]
+    """
+    levels = [values]
+    while max(levels[-1].shape) > TILE:
+        last = levels[-1][None]
+        most, least = F.max_pool2d(last, 2, ceil_mode=True)[0], -F.max_pool2d(-last, 2, ceil_mode=True)[0]
+        levels.append(torch.where(most >= -least, most, least))
+    return levels
+
+
+def _numbers(values: Tensor) -> Any:
+    """Return nested lists of numbers with six significant digits, None for NaN."""
+    if values.ndim:
+        return [_numbers(part) for part in values]
+    number = float(values)
+    return float(f"{number:.6g}") if math.isfinite(number) else None
+
+
+def _packed(values: Tensor, about: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
+    array = values.detach().to("cpu", torch.float32).contiguous().numpy().astype("<f4")
+    return {"shape": list(array.shape), **about}, array.tobytes()
+
+
+def _index(request: Mapping[str, Any], name: str, count: int) -> int:
+    value = request.get(name, 0)
+    whole(name, value, least=0)
+    if value >= count:
+        raise ArgumentError(f"{name}: expected a number below {count}, got {value}")
+    return int(value)
