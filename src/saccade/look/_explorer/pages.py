@@ -85,7 +85,7 @@ def exported(book: Book) -> str:
     manifest, offset, parts = book.manifest(), 0, list[bytes]()
     for sheet, described in zip(book.sheets, manifest["sheets"], strict=True):
         data: dict[str, Any] = {"lines": {}}
-        described["data"] = data
+        described |= {"data": data, "measures": sheet.all_measures()}
         readers = [(data["lines"], name, read) for name, read in sheet.lines.items()]
         if sheet.matrix is not None:
             readers.insert(0, (data, "matrix", sheet.matrix))

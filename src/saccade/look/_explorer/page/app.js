@@ -107,6 +107,8 @@ function Attention({ manifest, sheet, state, set, pieces, theme }) {
   return html`<div class=${sheet.layers.length * sheet.heads > 1 ? "split" : "single"}>
     ${sheet.layers.length * sheet.heads > 1 &&
     html`<${Grid}
+      pieces=${pieces}
+      number=${state.sheet}
       sheet=${sheet}
       example=${state.example}
       measure=${state.measure}
