@@ -12,6 +12,7 @@ from itertools import product
 import torch
 
 from saccade.errors import ArgumentError
+from saccade.look._labels import plain
 from saccade.look._explorer.sheets import Book, Place, Sheet
 
 _PARTS = ("data", "colours", "matrix", "grid", "lines", "saving", "app")
@@ -57,7 +58,7 @@ def page(body: str, script: str, policy: str, title: str) -> str:
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{rules}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>html, body {{ margin: 0; min-height: 100vh; }}\n{style()}</style></head>\n"
+        f"<title>{escape(plain(title))}</title><style>html, body {{ margin: 0; min-height: 100vh; }}\n{style()}</style></head>\n"
         f'<body><div id="explorer"></div>{body}<script type="module">{script}</script></body></html>\n'
     )
 

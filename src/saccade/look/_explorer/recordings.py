@@ -53,7 +53,7 @@ class Layer:
         heads = leading[-1] if len(leading) > 1 else 1
         batch = leading.numel() // heads if leading.numel() else 0
         shape = Shape(record.kind, batch, heads, queries, keys)
-        if not batch or not heads or not queries:
+        if not batch or not heads or not queries or (weights is not None and not keys):
             return None
 
         def part(values: Tensor | None, trailing: int) -> Tensor | None:
