@@ -6,14 +6,16 @@ import hashlib
 import json
 import re
 from functools import cache
+from html import escape
 from importlib.resources import files
 from itertools import product
+from typing import Any
 
 import torch
 
 from saccade.errors import ArgumentError
+from saccade.look._explorer.sheets import Book, Place
 from saccade.look._labels import plain
-from saccade.look._explorer.sheets import Book, Place, Sheet
 
 _PARTS = ("data", "colours", "matrix", "grid", "lines", "saving", "app")
 _HOSTS = ("file", "server")
@@ -24,15 +26,17 @@ _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.
 
 @cache
 def module(*hosts: str) -> str:
-    """Return the front end as one ES module that exports `render`, as anywidget expects.
+    r"""Return the front end as one ES module that exports `render`, as anywidget expects.
 
     Each part of it is a function with a scope of its own, which returns its exports.
 
-    >>> module().endswith("export default { render: app.render };\\n")
+    >>> module().endswith("export default { render: app.render };\n")
     True
     """
     parts = [_linked(name, _read(f"{name}.js")) for name in (*_PARTS, *hosts)]
-    library = f"const preact = {{}};\n((exports, module) => {{\n{_read('vendor/standalone.umd.js')}\n}})(preact, {{}});\n"
+    library = (
+        f"const preact = {{}};\n((exports, module) => {{\n{_read('vendor/standalone.umd.js')}\n}})(preact, {{}});\n"
+    )
     return "\n".join([library, *parts, "export default { render: app.render };\n"])
 
 
@@ -48,17 +52,17 @@ def style() -> str:
     return _read("style.css")
 
 
-def page(body: str, script: str, policy: str, title: str) -> str:
+def page(body: str, script: str, connect: str, title: str) -> str:
     """Return an HTML page with a script of its own and nothing from elsewhere."""
-    from html import escape
-
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    rules = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data: blob:; {policy}"
+    allowed = f"script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data: blob:; connect-src {connect}"
+    rules = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{rules}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(plain(title))}</title><style>html, body {{ margin: 0; min-height: 100vh; }}\n{style()}</style></head>\n"
+        f"<title>{escape(plain(title))}</title>"
+        f"<style>html, body {{ margin: 0; min-height: 100vh; }}\n{style()}</style></head>\n"
         f'<body><div id="explorer"></div>{body}<script type="module">{script}</script></body></html>\n'
     )
 
@@ -66,7 +70,7 @@ def page(body: str, script: str, policy: str, title: str) -> str:
 def server_page(title: str) -> str:
     """Return the page of a server, which requests every number."""
     script = _started("server", "openServer")
-    return page("", script, "connect-src 'self'; base-uri 'none'; form-action 'none'", title)
+    return page("", script, "'self'", title)
 
 
 def exported(book: Book) -> str:
@@ -75,16 +79,18 @@ def exported(book: Book) -> str:
     Raises:
         ArgumentError: more than 100 MiB of numbers.
     """
-    if (size := 4 * sum(_count(sheet) for sheet in book.sheets)) > _LARGEST:
+    if (size := 4 * book.numbers()) > _LARGEST:
         got = f"{size >> 20:,} MiB"
         raise ArgumentError(f"page: expected at most {_LARGEST >> 20} MiB of numbers, got {got}. Record fewer layers")
     manifest, offset, parts = book.manifest(), 0, list[bytes]()
     for sheet, described in zip(book.sheets, manifest["sheets"], strict=True):
-        described["data"] = {"lines": {}}
-        kinds = [] if sheet.matrix is None else [("matrix", sheet.matrix)]
-        for name, read in [*kinds, *sheet.lines.items()]:
-            place = described["data"] if name == "matrix" and read is sheet.matrix else described["data"]["lines"]
-            place[name] = offset
+        data: dict[str, Any] = {"lines": {}}
+        described["data"] = data
+        readers = [(data["lines"], name, read) for name, read in sheet.lines.items()]
+        if sheet.matrix is not None:
+            readers.insert(0, (data, "matrix", sheet.matrix))
+        for offsets, name, read in readers:
+            offsets[name] = offset
             for example, layer, head in product(range(sheet.examples), range(len(sheet.layers)), range(sheet.heads)):
                 values = read(Place(layer, head, example)).detach().to("cpu", torch.float32).contiguous()
                 parts.append(values.numpy().astype("<f4").tobytes())
@@ -94,13 +100,7 @@ def exported(book: Book) -> str:
         f'<script type="application/octet-stream" id="{name}">{_compressed(content)}</script>'
         for name, content in packed.items()
     )
-    return page("".join(blocks), _started("file", "openFile"), "connect-src 'none'; base-uri 'none'; form-action 'none'", book.title)
-
-
-def _count(sheet: Sheet) -> int:
-    cells = 0 if sheet.matrix is None else len(sheet.rows) * len(sheet.columns)
-    along = sum(len(sheet.columns if name == "received" else sheet.rows) for name in sheet.lines)
-    return sheet.examples * len(sheet.layers) * sheet.heads * (cells + along)
+    return page("".join(blocks), _started("file", "openFile"), "'none'", book.title)
 
 
 def _compressed(content: bytes) -> str:

@@ -1,6 +1,6 @@
 """Sheets of a recording: records of one kind and shape are the layers of a sheet."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -179,13 +179,14 @@ def _numbered(count: int, first: int = 0) -> list[str]:
     return [str(first + number) for number in range(count)]
 
 
-def _common(parts: Sequence[dict[str, object]]) -> list[str]:
+def _common(parts: Sequence[Mapping[str, object]]) -> list[str]:
     """Names that are in every part."""
     return [name for name in parts[0] if all(name in part for part in parts)]
 
 
 def _entropy(weights: Tensor) -> Tensor:
-    return torch.special.entr(weights.float()).sum(-1)
+    entropy: Tensor = torch.special.entr(weights.float()).sum(-1)
+    return entropy
 
 
 def _received(weights: Tensor) -> Tensor:

@@ -78,6 +78,12 @@ class Sheet:
             **self.extra,
         }
 
+    def numbers(self) -> int:
+        """Return the count of numbers of all matrices and lines."""
+        cells = 0 if self.matrix is None else len(self.rows) * len(self.columns)
+        along = sum(len(self.columns if name == "received" else self.rows) for name in self.lines)
+        return self.examples * len(self.layers) * self.heads * (cells + along)
+
 
 class Book:
     """Sheets, and the pieces of their numbers.
@@ -100,6 +106,10 @@ class Book:
         """Return what the page needs before the first piece."""
         return {"format": FORMAT, "title": self.title, "tile": TILE, "sheets": [s.described() for s in self.sheets]}
 
+    def numbers(self) -> int:
+        """Return the count of all numbers of matrices and lines."""
+        return sum(sheet.numbers() for sheet in self.sheets)
+
     def piece(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
         """Return one piece of the numbers: a tile, a row, a column or a line.
 
@@ -120,7 +130,7 @@ class Book:
         sizes = {"layer": len(sheet.layers), "head": sheet.heads, "example": sheet.examples}
         place = Place(**{name: _index(request, name, size) for name, size in sizes.items()})
         if request.get("piece") == "line":
-            if not isinstance(name := request.get("name"), str) or name not in sheet.lines:
+            if (name := str(request.get("name"))) not in sheet.lines:
                 raise ArgumentError(f"name: expected one of {', '.join(sheet.lines) or 'no line'}, got {name!r:.40}")
             return _packed(sheet.lines[name](place), {})
         if sheet.matrix is None:

@@ -12,6 +12,9 @@ export function parsePiece(buffer) {
   return { ...about, values: new Float32Array(bytes) };
 }
 
+const PATIENCE = 30000; // milliseconds
+const SILENT = "No numbers arrived within 30 seconds. Run the cell or start the server again.";
+
 /** The client of a book: each piece is requested once, and the latest pieces stay in memory. */
 export class Pieces {
   constructor(model, limit = 96 * 1024 * 1024) {
@@ -51,6 +54,7 @@ export class Pieces {
     entry.promise = new Promise((resolve, reject) => {
       const id = ++this.number;
       this.waiting.set(id, { resolve, reject });
+      setTimeout(() => this.waiting.delete(id) && reject(new Error(SILENT)), PATIENCE);
       this.model.send({ id, ...request });
     }).then(
       (piece) => {

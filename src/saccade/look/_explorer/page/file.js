@@ -134,7 +134,13 @@ export class Model {
 
   save_changes() {
     clearTimeout(this.waits);
-    this.waits = setTimeout(() => history.replaceState(null, "", `#${encodeURIComponent(JSON.stringify(this.values.state))}`), 100);
+    this.waits = setTimeout(() => {
+      try {
+        history.replaceState(null, "", `#${encodeURIComponent(JSON.stringify(this.values.state))}`);
+      } catch {
+        // a frame within a notebook has no URL of its own
+      }
+    }, 100);
   }
 
   on(name, listener) {
