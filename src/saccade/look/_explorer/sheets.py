@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from saccade._definitions.checks import whole
-from saccade.errors import ArgumentError
+from saccade.errors import ArgumentError, ArgumentTypeError
 from saccade.look._figure import full_scale
 
 FORMAT = 1  # of the manifest and the pieces
@@ -145,6 +145,8 @@ class Book:
         Raises:
             ArgumentError: a request of something that is not there.
         """
+        if not isinstance(request, Mapping):
+            raise ArgumentTypeError(f"request: expected a mapping, got {type(request).__name__}")
         sheet = self.sheets[_index(request, "sheet", len(self.sheets))]
         sizes = {"layer": len(sheet.layers), "head": sheet.heads, "example": sheet.examples}
         place = Place(**{name: _index(request, name, size) for name, size in sizes.items()})
@@ -202,8 +204,9 @@ class Book:
         values = self._values(number, place)
         if minus is not None:
             values = values - self._values(*minus)
-        peak, low = float(values.abs().max()), float(values.min())
-        even = 0.0 if low < 0 else 1 / values.shape[1]
+        finite = values[values.isfinite()] if values.numel() and not values.isfinite().all() else values
+        peak, low = (float(finite.abs().max()), float(finite.min())) if finite.numel() else (0.0, 0.0)
+        even = 0.0 if low < 0 else 1 / max(1, values.shape[1])
         return reduced(values), {"top": full_scale(peak, even), "low": -1.0 if low < 0 else 0.0}
 
     def _values(self, number: int, place: Place) -> Tensor:
