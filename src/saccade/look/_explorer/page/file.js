@@ -11,10 +11,11 @@ async function unpacked(id) {
   return new Response(stream).arrayBuffer();
 }
 
-function packed(about, values) {
+/** A message as of Python: length of the JSON, JSON, float32 numbers. */
+export function packed(about, values) {
   let head = TEXT.encode(JSON.stringify(about));
   if (head.length % 4) head = TEXT.encode(JSON.stringify(about) + " ".repeat(4 - (head.length % 4)));
-  const buffer = new ArrayBuffer(4 + head.length + values.byteLength);
+  const buffer = new ArrayBuffer(4 + head.length + 4 * values.length);
   new DataView(buffer).setUint32(0, head.length, true);
   new Uint8Array(buffer, 4, head.length).set(head);
   new Float32Array(buffer, 4 + head.length).set(values);
@@ -81,7 +82,19 @@ export class FileBook {
     return entry;
   }
 
+  /** The page itself, as it was before anything was drawn. */
+  page() {
+    const copy = document.documentElement.cloneNode(true);
+    copy.querySelector("#explorer").replaceChildren();
+    const content = TEXT.encode(`<!doctype html>\n${copy.outerHTML}\n`);
+    const bytes = new Uint8Array(content.length + ((4 - (content.length % 4)) % 4)).fill(10); // line ends
+    bytes.set(content);
+    const name = this.manifest.title.replace(/[^\p{L}\p{M}\p{N}]+/gu, "-").slice(0, 40);
+    return packed({ name: `${name || "page"}.html` }, new Float32Array(bytes.buffer));
+  }
+
   piece(request) {
+    if (request.piece === "page") return this.page();
     const about = this.manifest.sheets[request.sheet];
     if (request.piece === "line") {
       const length = request.name === "received" ? about.columns.length : about.rows.length;
