@@ -31,6 +31,7 @@ export function checked(state, manifest) {
     locked: Boolean(state.locked && pair(state.cursor)),
     view,
     minus: minus && minus.every((value, at) => Number.isInteger(value) && value >= 0 && value < [manifest.sheets.length, 1e9, 1e9][at]) ? minus : null,
+    compare: state.compare === "beside" ? "beside" : "difference",
     theme: ["light", "dark"].includes(state.theme) ? state.theme : "system",
   };
 }
@@ -78,10 +79,13 @@ function around(tokens, at) {
 
 function Attention({ manifest, sheet, state, set, pieces, theme }) {
   const request = { sheet: state.sheet, layer: state.layer, head: state.head, example: state.example };
-  if (state.minus) request.minus = state.minus;
+  const beside = state.minus && state.compare === "beside";
+  if (state.minus && !beside) request.minus = state.minus;
+  const other = beside && { sheet: state.minus[0], layer: state.minus[1], head: state.minus[2], example: Math.min(state.example, manifest.sheets[state.minus[0]].examples - 1) };
   const cursor = state.cursor && { row: state.cursor[0], column: state.cursor[1] };
   const row = useRow(pieces, request, "row", sheet.matrix ? cursor?.row : null);
   const column = useRow(pieces, request, "column", sheet.matrix ? cursor?.column : null);
+  const otherRow = useRow(pieces, other || request, "row", sheet.matrix && other ? cursor?.row : null);
   const value = row && cursor ? row.values[cursor.column] : null;
   const title = `${sheet.title}, ${sheet.layers[state.layer] || "layer 0"}, head ${state.head}`;
   const view = state.view && { row: state.view[0], column: state.view[1], cell: state.view[2] };
@@ -135,22 +139,31 @@ function Attention({ manifest, sheet, state, set, pieces, theme }) {
           ${value === null
             ? "Point at a cell, or move with the arrow keys."
             : html`<bdi>${visible(sheet.rows[cursor.row])}</bdi> → <bdi>${visible(sheet.columns[cursor.column])}</bdi>:
-                <output>${formatted(value)}</output> ${state.locked ? "(locked)" : ""}`}
+                <output>${formatted(value)}</output>
+                ${other && otherRow && html` and <output>${formatted(otherRow.values[cursor.column])}</output>`}
+                ${state.locked ? " (locked)" : ""}`}
         </p>
-        <${Matrix}
-          sheet=${sheet}
-          pieces=${pieces}
-          request=${request}
-          tile=${manifest.tile}
-          theme=${theme}
-          view=${view}
-          cursor=${cursor}
-          locked=${state.locked}
-          label=${title}
-          onView=${(next) => set({ view: next && [next.row, next.column, next.cell] })}
-          onCursor=${point}
-          onLock=${(cell, keep) => set(cell && (keep || !state.locked) ? { cursor: [cell.row, cell.column], locked: true } : { locked: false })}
-        />
+        <div class=${other ? "pair" : ""}>
+          ${[[request, sheet], ...(other ? [[other, manifest.sheets[other.sheet]]] : [])].map(
+            ([place, shown], number) => html`<div>
+              ${other && html`<h3>${shown.layers[place.layer] || shown.title}, head ${place.head}</h3>`}
+              <${Matrix}
+                sheet=${shown}
+                pieces=${pieces}
+                request=${place}
+                tile=${manifest.tile}
+                theme=${theme}
+                view=${view}
+                cursor=${cursor}
+                locked=${state.locked}
+                label=${number ? `${shown.title}, ${shown.layers[place.layer]}, head ${place.head}` : title}
+                onView=${(next) => set({ view: next && [next.row, next.column, next.cell] })}
+                onCursor=${point}
+                onLock=${(cell, keep) => set(cell && (keep || !state.locked) ? { cursor: [cell.row, cell.column], locked: true } : { locked: false })}
+              />
+            </div>`,
+          )}
+        </div>
         <div class="tools" role="group" aria-label="Save">
           Save ${["svg", "png", "csv"].map((form) => html`<button onClick=${() => save(form)}>${form.toUpperCase()}</button>`)}
         </div>
@@ -200,12 +213,19 @@ function Compare({ manifest, state, sheet, set }) {
     return `${manifest.sheets.length > 1 ? `${number + 1}: ` : ""}${each.layers[layer] || "layer 0"}, head ${head}`;
   };
   return html`<label
-    >Minus
+    >Compare with
     <select name="minus" value=${state.minus ? state.minus.join(",") : ""} onChange=${(event) => set({ minus: event.target.value ? event.target.value.split(",").map(Number) : null })}>
       <option value="">nothing</option>
       ${places.slice(0, 2048).map((place) => html`<option value=${place.join(",")}>${name(place)}</option>`)}
     </select></label
-  >`;
+    >${state.minus &&
+    html`<label
+      >as
+      <select name="compare" value=${state.compare} onChange=${(event) => set({ compare: event.target.value })}>
+        <option value="difference">difference</option>
+        <option value="beside">side by side</option>
+      </select></label
+    >`}`;
 }
 
 function Explorer({ model, pieces }) {
