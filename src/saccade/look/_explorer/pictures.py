@@ -36,7 +36,8 @@ def _layers(sheets: Sequence[Sheet]) -> list[Sheet]:
         return list(sheets)
     names = [str(sheet.extra["name"]) for sheet in sheets]
     common = common_words(names)
-    measures = {name: torch.cat([sheet.measures[name] for sheet in sheets], 1) for name in sheets[0].measures}
+    known = {name: [s.measures[name] for s in sheets] for name in sheets[0].measures}
+    measures = {name: torch.cat([part for part in parts if part is not None], 1) for name, parts in known.items()}
     layers = [name.removeprefix(common) or str(number) for number, name in enumerate(names)]
     read = [sheet.matrix for sheet in sheets]
     assert all(read)
