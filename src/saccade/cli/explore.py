@@ -101,7 +101,7 @@ def run(arguments: list[str]) -> int:
 def _opened(options: Arguments) -> tuple[Book, Callable[[str], list[Sheet]] | None]:
     """Return a book of all paths, and the sheets of a text by all runs that read texts."""
     set_threads(options.threads)
-    paths = [*map(Path, dict.fromkeys(options.paths))]
+    paths = [*dict.fromkeys(path if path.is_dir() else _record(path) for path in map(Path, options.paths))]
     folders = [path for path in paths if path.is_dir()]
     if options.input and not folders:
         raise UsageError("--input: expected with a run, got recordings alone. Leave it out")
@@ -114,7 +114,7 @@ def _opened(options: Arguments) -> tuple[Book, Callable[[str], list[Sheet]] | No
     def shown(path: Path) -> Sequence[Sheet]:
         if path in runs:
             return runs[path].sheets(_inputs(runs[path], options.input))
-        return sheets_of(mapped(_record(path)), None, None)
+        return sheets_of(mapped(path), None, None)
 
     def live(text: str) -> list[Sheet]:
         return list(chain.from_iterable(titled(path, run.sheets([text])) for path, run in readers.items()))
@@ -122,7 +122,7 @@ def _opened(options: Arguments) -> tuple[Book, Callable[[str], list[Sheet]] | No
     book = Book(
         ", ".join(path.resolve().name for path in paths), [x for path in paths for x in titled(path, shown(path))]
     )
-    readers = {path: run for path, run in runs.items() if run.task.inputs == "lines"}
+    readers = {path: run for path, run in runs.items() if run.task.inputs == "lines" and len(run.task.columns) == 1}
     return book, live if readers else None
 
 
