@@ -17,7 +17,10 @@ from saccade.errors import ArgumentError
 from saccade.look._explorer.sheets import Book, Place
 from saccade.look._labels import plain
 
-_PARTS = ("data", "colours", "matrix", "grid", "lines", "saving", "live", "app")
+_PARTS = (
+    *("data", "colours", "matrix", "grid", "lines", "saving", "live"),
+    *("planes", "words", "images", "bands", "charts", "app"),
+)
 _HOSTS = ("file", "server")
 _LARGEST = 100 << 20  # bytes of numbers in a page
 _IMPORT = re.compile(r'^import \{ (.*) \} from "\./(\w+)\.js";$', re.M)

@@ -6,6 +6,10 @@ import { Grid } from "./grid.js";
 import { Line } from "./lines.js";
 import { Live, SavePage } from "./live.js";
 import { csvOf, download, numbersOf, region, svgOf } from "./saving.js";
+import { WordsView } from "./words.js";
+import { MapsView, PathView } from "./images.js";
+import { BandsView, Load, SoundView } from "./bands.js";
+import { BarsView, CurveView } from "./charts.js";
 import { html, render as mount, useEffect, useMemo, useRef, useState } from "./preact.js";
 
 const LONG = 512; // tokens beyond which the text is shown around the cursor alone
@@ -288,7 +292,17 @@ function Explorer({ model, pieces }) {
 }
 
 /** The view of each kind of sheet. */
-const VIEWS = { attention: Attention };
+const VIEWS = {
+  attention: Attention,
+  experts: (props) => html`<${Load} ...${props} /><${Attention} ...${props} />`,
+  words: WordsView,
+  maps: MapsView,
+  path: PathView,
+  bands: BandsView,
+  sound: SoundView,
+  bars: BarsView,
+  curve: CurveView,
+};
 
 /** The contract of anywidget: draw a model into an element, and return the end. */
 export function render({ model, el }) {
