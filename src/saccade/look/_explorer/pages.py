@@ -62,8 +62,8 @@ def page(body: str, script: str, connect: str, title: str) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{rules}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(plain(title))}</title>"
-        f"<style>html, body {{ margin: 0; min-height: 100vh; }}\n{style()}</style></head>\n"
-        f'<body><div id="explorer"></div>{body}<script type="module">{script}</script></body></html>\n'
+        f"<style>body {{ margin: 0; }} #explorer > * {{ min-height: 100vh; }}\n{style()}</style></head>\n"
+        f'<body><main id="explorer"></main>{body}<script type="module">{script}</script></body></html>\n'
     )
 
 
