@@ -1,7 +1,7 @@
 """Sheets of a recording: records of one kind and shape are the layers of a sheet."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -10,6 +10,7 @@ from torch import Tensor
 from saccade.errors import ArgumentError, ShapeError
 from saccade.look._explorer.sheets import Place, Sheet
 from saccade.look._records import Record, Recording
+from saccade.look.attribute import merge_words
 
 
 class Shape(NamedTuple):
@@ -145,6 +146,36 @@ def sheets_of(recording: Recording, rows: Sequence[str] | None, columns: Sequenc
             expected = " or ".join(f"{length:,}" for length in sorted(lengths))
             raise ShapeError(f"{name}: expected {expected} tokens, got {len(tokens):,}")
     return [_sheet(shape, layers, rows, columns) for shape, layers in groups.items()]
+
+
+def sheets_of_words(sheets: Sequence[Sheet], words: Sequence[int | None]) -> list[Sheet]:
+    """Return sheets of words for those of as many tokens on both sides.
+
+    Raises:
+        ShapeError: no sheet of that many tokens.
+        ArgumentError: numbers with gaps, from `merge_words`.
+    """
+    merged = [_of_words(sheet, words) for sheet in sheets if len(sheet.rows) == len(sheet.columns) == len(words)]
+    if not merged:
+        raise ShapeError(f"words: expected a number for each token of self-attention, got {len(words):,}")
+    return merged
+
+
+def _of_words(sheet: Sheet, words: Sequence[int | None]) -> Sheet:
+    matrix, names = sheet.matrix, dict[int, str]()
+    for token, word in zip(sheet.rows, words, strict=True):
+        if word is not None:
+            names[word] = names.get(word, "") + token
+    listed = [names[number] for number in sorted(names)]
+    merge_words(torch.zeros(len(words), len(words)), words)  # checks the numbers
+    return replace(
+        sheet,
+        title=f"{sheet.title}, {len(names):,} words",
+        rows=listed,
+        columns=listed,
+        matrix=None if matrix is None else lambda place: merge_words(matrix(place).float(), words),
+        lines={},
+    )
 
 
 def _sheet(shape: Shape, layers: list[Layer], rows: Sequence[str] | None, columns: Sequence[str] | None) -> Sheet:

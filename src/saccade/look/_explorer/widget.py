@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from saccade.errors import ArgumentTypeError, SaccadeError, pip_install
 from saccade.look._explorer.pages import exported, module, style
-from saccade.look._explorer.recordings import sheets_of
+from saccade.look._explorer.recordings import sheets_of, sheets_of_words
 from saccade.look._explorer.sheets import Book, Sheet
 from saccade.look._files import write_new
 from saccade.look._records import Record, Recording
@@ -40,6 +40,8 @@ class Explorer:
         source: a recording with weights, `top` or entropy, a record, or a run. Or several of them by name, to compare.
         rows: tokens of the queries, None for their numbers.
         columns: tokens of the keys. None for the tokens of the queries if they are as many, else their numbers.
+        words: the number of the word of each query, as for `attribute.merge_words`. Self-attention of that length gets
+            a second sheet, of words.
         title: of the page.
 
     Raises:
@@ -65,9 +67,11 @@ class Explorer:
         *,
         rows: Sequence[str] | None = None,
         columns: Sequence[str] | None = None,
+        words: Sequence[int | None] | None = None,
         title: str = "Attention",
     ) -> None:
-        self.book = Book(title, _sheets(source, rows, columns))
+        sheets = _sheets(source, rows, columns)
+        self.book = Book(title, sheets if words is None else [*sheets, *sheets_of_words(sheets, words)])
         self._widget: Any = None
 
     def __repr__(self) -> str:

@@ -32,6 +32,7 @@ export function checked(state, manifest) {
     locked: Boolean(state.locked && pair(state.cursor)),
     view,
     minus: alike && minus[1] < other.layers.length && minus[2] < other.heads ? minus : null,
+    compare: state.compare === "beside" ? "beside" : "difference",
     theme: ["light", "dark"].includes(state.theme) ? state.theme : "system",
   };
 }
@@ -82,11 +83,14 @@ function around(tokens, at) {
 
 function Attention({ manifest, sheet, state, set, pieces, theme }) {
   const request = { sheet: state.sheet, layer: state.layer, head: state.head, example: state.example };
-  if (state.minus) request.minus = state.minus;
+  const beside = state.minus && state.compare === "beside";
+  if (state.minus && !beside) request.minus = state.minus;
+  const other = beside && { sheet: state.minus[0], layer: state.minus[1], head: state.minus[2], example: Math.min(state.example, manifest.sheets[state.minus[0]].examples - 1) };
   const cursor = state.cursor && { row: state.cursor[0], column: state.cursor[1] };
   const row = useRow(pieces, request, "row", sheet.matrix ? cursor?.row : null);
   const column = useRow(pieces, request, "column", sheet.matrix ? cursor?.column : null);
-  const value = row.exact && row.values && cursor ? row.values[cursor.column] : null;
+  const otherRow = useRow(pieces, other || request, "row", sheet.matrix && other ? cursor?.row : null);
+  const at = (line) => (line.exact && line.values && cursor ? formatted(line.values[cursor.column]) : "…");
   const title = `${sheet.title}, ${sheet.layers[state.layer] || "layer 0"}, head ${state.head}`;
   const view = state.view && { row: state.view[0], column: state.view[1], cell: state.view[2] };
   const seen = useRef(null);
@@ -136,23 +140,32 @@ function Attention({ manifest, sheet, state, set, pieces, theme }) {
           ${!cursor
             ? "Point at a cell, or move with the arrow keys."
             : html`<bdi>${visible(sheet.rows[cursor.row])}</bdi> → <bdi>${visible(sheet.columns[cursor.column])}</bdi>:
- <output>${value === null ? "…" : formatted(value)}</output> ${state.locked ? "(locked)" : ""}`}
+                ${" "}<output>${at(row)}</output>
+                ${other && html`${" and "}<output>${at(otherRow)}</output>`}
+                ${state.locked ? " (locked)" : ""}`}
         </p>
-        <${Matrix}
-          sheet=${sheet}
-          pieces=${pieces}
-          request=${request}
-          tile=${manifest.tile}
-          theme=${theme}
-          view=${view}
-          cursor=${cursor}
-          locked=${state.locked}
-          label=${title}
-          seen=${seen}
-          onView=${(next) => set({ view: next && [next.row, next.column, next.cell] })}
-          onCursor=${point}
-          onLock=${(cell, keep) => set(cell && (keep || !state.locked) ? { cursor: [cell.row, cell.column], locked: true } : { locked: false })}
-        />
+        <div class=${other ? "pair" : ""}>
+          ${[[request, sheet], ...(other ? [[other, manifest.sheets[other.sheet]]] : [])].map(
+            ([place, shown], number) => html`<div>
+              ${other && html`<h3>${shown.layers[place.layer] || shown.title}, head ${place.head}</h3>`}
+              <${Matrix}
+                sheet=${shown}
+                pieces=${pieces}
+                request=${place}
+                tile=${manifest.tile}
+                theme=${theme}
+                view=${view}
+                cursor=${cursor}
+                locked=${state.locked}
+                seen=${number ? null : seen}
+                label=${number ? `${shown.title}, ${shown.layers[place.layer]}, head ${place.head}` : title}
+                onView=${(next) => set({ view: next && [next.row, next.column, next.cell] })}
+                onCursor=${point}
+                onLock=${(cell, keep) => set(cell && (keep || !state.locked) ? { cursor: [cell.row, cell.column], locked: true } : { locked: false })}
+              />
+            </div>`,
+          )}
+        </div>
         <div class="tools" role="group" aria-label="Save">
           Save ${["svg", "png", "csv"].map((form) => html`<button onClick=${() => save(form)}>${form.toUpperCase()}</button>`)}
         </div>
@@ -202,12 +215,19 @@ function Compare({ manifest, state, sheet, set }) {
     return `${manifest.sheets.length > 1 ? `${number + 1}: ` : ""}${each.layers[layer] || "layer 0"}, head ${head}`;
   };
   return html`<label
-    >Minus
+    >Compare with
     <select name="minus" value=${state.minus ? state.minus.join(",") : ""} onChange=${(event) => set({ minus: event.target.value ? event.target.value.split(",").map(Number) : null })}>
       <option value="">nothing</option>
       ${places.slice(0, 2048).map((place) => html`<option value=${place.join(",")}>${name(place)}</option>`)}
     </select></label
-  >`;
+    >${state.minus &&
+    html`<label
+      >as
+      <select name="compare" value=${state.compare} onChange=${(event) => set({ compare: event.target.value })}>
+        <option value="difference">difference</option>
+        <option value="beside">side by side</option>
+      </select></label
+    >`}`;
 }
 
 function Explorer({ model, pieces }) {
