@@ -2,17 +2,21 @@
 
 import base64
 import json
+import re
 import shutil
 from dataclasses import dataclass, field
-from html import escape
 
 import pytest
 
+from look.explorer.books import book, calls, weighted
+from saccade.look import Explorer
 from saccade.look._explorer.pages import exported, module, server_page, style
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 ORIGIN = "http://explorer.test/"
 HOSTS = ("file", "server", "widget", "notebook")
+_ARRIVED = """[...document.querySelectorAll(".matrix canvas")].every((canvas) => canvas.dataset.missing === "0")
+  && [...document.querySelectorAll(".line")].every((line) => !line.textContent.endsWith("…"))"""
 _WIDGET = """
 const waiting = [];
 globalThis.model = {
@@ -56,24 +60,28 @@ class Opened:
     outside: list = field(default_factory=list)
     errors: list = field(default_factory=list)
 
+    def until(self, condition, *arguments):
+        """Wait until a function of Python, or an expression of the page, is true. A busy machine has a minute."""
+        for _ in range(6000):
+            value = condition(*arguments) if callable(condition) else self.frame.evaluate(condition, *arguments)
+            if value:
+                return value
+            self.page.wait_for_timeout(10)
+        raise AssertionError(f"never true: {condition}")
+
     def ready(self):
         """Wait until the numbers that are seen have arrived."""
         self.frame.locator(".saccade").wait_for()
-        self.frame.wait_for_function("[...document.querySelectorAll('.matrix canvas')].every(c => c.dataset.missing === '0')")
+        self.until(_ARRIVED)
         return self
 
     def state(self):
         """The state in the URL."""
-        self.page.wait_for_function("location.hash.length > 1")
-        return json.loads(self.page.evaluate("decodeURIComponent(location.hash.slice(1))"))
+        return json.loads(self.page.evaluate("decodeURIComponent(location.hash.slice(1)) || '{}'"))
 
     def waits_for(self, **parts):
         """Wait until the state in the URL has these parts."""
-        self.page.wait_for_function(
-            """parts => { const state = JSON.parse(decodeURIComponent(location.hash.slice(1)) || "{}");
-            return Object.entries(parts).every(([name, value]) => JSON.stringify(state[name]) === JSON.stringify(value)); }""",
-            arg=parts,
-        )
+        self.until(lambda: parts.items() <= self.state().items())
 
     def geometry(self):
         """Where the cells of the matrix are on the screen."""
@@ -89,8 +97,10 @@ class Opened:
         y = at["y"] + at["above"] + (row + 0.5 - at["row"]) * at["cell"]
         self.page.mouse.move(x, y)
 
-    def readout(self):
-        return self.frame.locator(".readout output").inner_text()
+    def readout(self, row, column):
+        """The number of a cell, once it is there."""
+        pattern = re.compile(rf"^\s*{re.escape(row)} → {re.escape(column)}: (?!…)")
+        return self.frame.locator(".readout", has_text=pattern).locator("output").first.inner_text()
 
 
 def _of_file(opened, book, path, hash_):
@@ -133,8 +143,9 @@ def _of_widget(opened, book, path, hash_):
 
 
 def _of_notebook(opened, book, path, hash_):
-    explorer = pytest.importorskip("saccade.look._explorer.widget")._html_of(book)
-    opened.page.set_content(f'<!doctype html><html lang="en"><title>{escape("Notebook")}</title>{explorer}</html>')
+    explorer = Explorer(calls(weighted(1, 1, 2, 2)))
+    explorer.book = book
+    opened.page.set_content(f'<!doctype html><html lang="en"><title>Notebook</title>{explorer._html()}</html>')
     opened.page.locator("iframe").wait_for()
     [opened.frame] = [frame for frame in opened.page.frames if frame != opened.page.main_frame]
 
@@ -167,3 +178,15 @@ def show(browser, tmp_path):
         opened.page.context.close()
         assert not opened.outside
         assert errors or not opened.errors, opened.errors
+
+
+@pytest.fixture
+def parts(show):
+    """Calls of functions of the front end: `parts("(p, x) => p.data.visible(x)", x)`, p the parts."""
+    opened = show(book(calls(weighted(1, 1, 2, 2))))
+    opened.page.goto("about:blank")
+    names = ("data", "colours", "matrix", "grid", "lines", "saving", "app", "file")
+    source = module("file").partition("export default")[0] + f"export default {{ {', '.join(names)} }};"
+    url = f"data:text/javascript;base64,{base64.b64encode(source.encode()).decode()}"
+    opened.page.evaluate("async (url) => { globalThis.parts = (await import(url)).default; }", url)
+    return lambda script, *values: opened.page.evaluate(f"(values) => ({script})(globalThis.parts, ...values)", values)

@@ -165,6 +165,14 @@ function draw(canvas, { sheet, pieces, request, view, size, margins, cursor, loc
   return missing;
 }
 
+/** The colours with the numbers at their ends. */
+function Scale({ ends: { low, top }, theme }) {
+  const stops = Array.from({ length: 9 }, (_, at) => css(low + ((1 - low) * at) / 8, theme));
+  return html`<span class="scale" role="img" aria-label=${`Colours from ${formatted(low * top)} to ${formatted(top)}`}>
+    <span>${formatted(low * top)}</span><span class="bar" style=${{ background: `linear-gradient(to right, ${stops.join(", ")})` }}></span><span>${formatted(top)}</span>
+  </span>`;
+}
+
 /**
  * The matrix of a place. `onCursor(cell)` and `onLock(cell)` report {row, column} or null.
  */
@@ -215,6 +223,7 @@ export function Matrix({ sheet, pieces, request, tile, theme, view: given, curso
     if (seen) seen.current = { view, size, canvas: canvas.current };
   });
 
+  const ends = tilesOf(view, size.width, size.height, sheet, tile, ratio).map((part) => pieces.arrived({ ...request, ...part })).find(Boolean);
   const cellAt = (event) => {
     const box = canvas.current.getBoundingClientRect();
     const row = Math.floor((event.clientY - box.top - above) / view.cell + view.row);
@@ -305,6 +314,7 @@ export function Matrix({ sheet, pieces, request, tile, theme, view: given, curso
       <button onClick=${() => zoom(1.5)} title="Zoom in (+)" aria-label="Zoom in">+</button>
       <button onClick=${() => zoom(1 / 1.5)} title="Zoom out (−)" aria-label="Zoom out">−</button>
       <button onClick=${() => onView(null)} title="Show everything (0)">All</button>
+      ${ends && html`<${Scale} ends=${ends} theme=${theme} />`}
     </div>
   </div>`;
 }
