@@ -21,30 +21,30 @@ import torch
 from torch import nn
 
 from saccade._definitions.argument_hints import choose
-from saccade._system.environment import choose_device
 from saccade._system.files import check_folder
 from saccade._system.notes import say
 from saccade.data.objects import OBJECTS, kept
 from saccade.errors import ArgumentError
+from saccade.look._explorer.sheets import Sheet
 from saccade.tasks import TASKS, load_task
 from saccade.tasks.ensembles import check_drawn
+from saccade.tasks.exploring import run_sheets
 from saccade.tasks.export import check_path, export, signature_of
 from saccade.tasks.inputs import Inputs, input_lines
+from saccade.tasks.loading import load_run
 from saccade.tasks.looking import Pictures
 from saccade.tasks.measuring import measured, save_results
-from saccade.tasks.other_data import measured_on, reading_options
 from saccade.tasks.stream import stream
 from saccade.tasks.task import Hard, Job
 from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.train.fit import train as fit
 from saccade.train.folds import cross_validate, stored_folds
-from saccade.train.options import Options, check_named, flag
+from saccade.train.options import Options, check_named
 from saccade.train.randomness import undisturbed
 from saccade.train.recipes import data_of, resolve, suit, usual
 from saccade.train.results import undisturbed as in_evaluation
-from saccade.train.run import Run as Folder
 from saccade.train.task import Answer, Evaluation, Example, Form, Kind, Suited, choose_model, options_class
-from saccade.train.trained import Trained, load_trained
+from saccade.train.trained import Trained
 
 if TYPE_CHECKING:
     from saccade import _keywords as keywords
@@ -133,37 +133,16 @@ def load(
     Raises:
         SaccadeError: if it is no run, or has nothing trained, or the runs cannot be one.
     """
-    first, folders = _loaded(folder, device, "RUN", data, reading), {os.path.realpath(folder)}
+    first, folders = load_run(folder, device, "RUN", data, reading), {os.path.realpath(folder)}
     for other in ensemble:
         if (path := os.path.realpath(other)) in folders:
             raise ArgumentError(f"--ensemble {other}: expected each run once, got it again")
         folders.add(path)
     if ensemble:
-        others = [_loaded(other, device, "--ensemble") for other in ensemble]
+        others = [load_run(other, device, "--ensemble") for other in ensemble]
         task, model = first.task.join(first.model, others)
         first = replace(first, task=task, model=model.eval())
     return Run(first, tuple(map(str, ensemble)))
-
-
-def _loaded(
-    folder: str | Path, device: str, option: str, data: Any = None, reading: Mapping[str, Any] | None = None
-) -> Trained:
-    if not str(folder):
-        raise ArgumentError(f"{option}: expected the folder of a run, got an empty name")
-    run = Folder.open(Path(folder))
-    kind = load_task(choose(f"{run.folder}: task", run.config["task"], TASKS))
-    if data is None:
-        if reading:
-            raise ArgumentError(f"{flag(next(iter(reading)))}: expected with --data, got no data; leave it out")
-        return load_trained(kind, run, choose_device(device))
-    check_named(reading or {}, reading_options(kind.Options), f"reading data of {kind.name}")
-    name, objects = (str(data), None) if isinstance(data, str | Path) else (OBJECTS, kept(data))
-    given = {"data": name, **({} if objects is None else {"encoding": None}), **(reading or {})}
-    trained = load_trained(kind, run, choose_device(device), objects, given)
-    if not isinstance(trained.task, Job):
-        return trained
-    located = run.located(trained.options, kind.builtin)
-    return replace(trained, task=measured_on(trained.task, located, given, objects, run.config["data"]))
 
 
 def options(
@@ -303,6 +282,19 @@ class Run:
             request: any option of `saccade look RUN`.
         """
         return Pictures(self.pictures(input_lines(self.task, inputs), self.request("look", request), output, json=json))
+
+    def sheets(self, inputs: Inputs | None = None, **request: "Unpack[keywords.Look]") -> list[Sheet]:
+        """Return what `saccade look` draws as sheets of the explorer, and all layers and heads.
+
+        Args:
+            inputs: as for `predict`. Default: the first examples of the test split.
+            request: any option of `saccade look RUN`.
+
+        Raises:
+            SaccadeError: if an option means nothing here, an input could not be read, or none has a picture.
+        """
+        lines = None if inputs is None else input_lines(self.task, inputs)
+        return run_sheets(self.task, self.model, lines, self.request("look", request))
 
     def evaluate(self, split: str = "test", **request: "Unpack[keywords.Eval]") -> Evaluation:
         """Measure the model on a split of its data, as `saccade eval` does.

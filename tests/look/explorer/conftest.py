@@ -10,10 +10,12 @@ import pytest
 
 from look.explorer.books import book, calls, weighted
 from saccade.look import Explorer
-from saccade.look._explorer.pages import exported, module, server_page, style
+from saccade.look._explorer.answers import Answers
+from saccade.look._explorer.pages import _PARTS, exported, module, style
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-ORIGIN = "http://explorer.test/"
+PORT = 8123
+ORIGIN = f"http://127.0.0.1:{PORT}/"
 HOSTS = ("file", "server", "widget", "notebook")
 _ARRIVED = """[...document.querySelectorAll(".matrix canvas")].every((canvas) => canvas.dataset.missing === "0")
   && [...document.querySelectorAll(".line")].every((line) => !line.textContent.endsWith("…"))"""
@@ -56,6 +58,9 @@ class Opened:
 
     page: object
     frame: object = None
+    path: object = None
+    address: str = ""
+    answers: object = None
     asked: list = field(default_factory=list)
     outside: list = field(default_factory=list)
     errors: list = field(default_factory=list)
@@ -98,31 +103,38 @@ class Opened:
         self.page.mouse.move(x, y)
 
     def readout(self, row, column):
-        """The number of a cell, once it is there."""
+        """The number of a cell, by the names of its row and column, once it is there."""
         pattern = re.compile(rf"^\s*{re.escape(row)} → {re.escape(column)}: (?!…)")
         return self.frame.locator(".readout", has_text=pattern).locator("output").first.inner_text()
 
 
 def _of_file(opened, book, path, hash_):
-    page = path / f"{len(list(path.iterdir()))}.html"
-    page.write_text(exported(book), encoding="utf-8")
+    opened.path = path / f"{len(list(path.iterdir()))}.html"
+    opened.path.write_text(exported(book), encoding="utf-8")
     opened.page.context.set_offline(True)
-    opened.page.goto(page.as_uri() + hash_)
+    opened.address = opened.path.as_uri()
+    opened.page.goto(opened.address + hash_)
     opened.frame = opened.page.main_frame
 
 
 def _of_server(opened, book, path, hash_):
+    testing = pytest.importorskip("starlette.testclient", reason="starlette or httpx2 is not installed")
+    from saccade.look._explorer.server import application
+
+    answers = opened.answers = Answers(book)
+    client = testing.TestClient(application(answers, book.title, "secret", PORT), ORIGIN, raise_server_exceptions=False)
+
     def answer(route):
         request = route.request
-        if request.method == "GET":
-            return route.fulfill(body=server_page(book.title), content_type="text/html")
-        if request.url.endswith("manifest"):
-            return route.fulfill(body=json.dumps(book.manifest()), content_type="application/json")
-        opened.asked.append(request.post_data_json)
-        return route.fulfill(body=book.message(request.post_data_json), content_type="application/octet-stream")
+        if request.url == f"{ORIGIN}piece":
+            opened.asked.append(request.post_data_json)
+        headers = {name: value for name, value in request.headers.items() if not name.startswith(("host", "content-length"))}
+        response = client.request(request.method, request.url, headers=headers, content=request.post_data_buffer)
+        return route.fulfill(status=response.status_code, headers=dict(response.headers), body=response.content)
 
     opened.page.route(f"{ORIGIN}**", answer)
-    opened.page.goto(f"{ORIGIN}?token=secret{hash_}")
+    opened.address = f"{ORIGIN}?token=secret"
+    opened.page.goto(opened.address + hash_)
     opened.frame = opened.page.main_frame
 
 
@@ -185,8 +197,10 @@ def parts(show):
     """Calls of functions of the front end: `parts("(p, x) => p.data.visible(x)", x)`, p the parts."""
     opened = show(book(calls(weighted(1, 1, 2, 2))))
     opened.page.goto("about:blank")
-    names = ("data", "colours", "matrix", "grid", "lines", "saving", "app", "file")
-    source = module("file").partition("export default")[0] + f"export default {{ {', '.join(names)} }};"
-    url = f"data:text/javascript;base64,{base64.b64encode(source.encode()).decode()}"
-    opened.page.evaluate("async (url) => { globalThis.parts = (await import(url)).default; }", url)
+    source = module("file").partition("export default")[0] + f"export default {{ {', '.join((*_PARTS, 'file'))} }};"
+    script = """async (source) => {
+      const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+      globalThis.parts = (await import(url)).default;
+    }"""
+    opened.page.evaluate(script, source)
     return lambda script, *values: opened.page.evaluate(f"(values) => ({script})(globalThis.parts, ...values)", values)

@@ -155,6 +155,7 @@ def test_the_cache_of_pieces_is_bounded_and_requests_each_piece_once(parts):
         return new DataView(bytes.buffer);
       };
       const model = {
+        get: () => null,
         on: (name, each) => (listener = each),
         send: ({ id, at }) => {
           sent.push(at);
@@ -187,7 +188,7 @@ def test_a_piece_that_failed_is_requested_again(parts):
       new DataView(bytes.buffer).setUint32(0, head.length, true);
       bytes.set(head, 4);
       const send = ({ id }) => (sent++, queueMicrotask(() => listener({ id }, [new DataView(bytes.buffer)])));
-      const model = { on: (name, each) => (listener = each), send };
+      const model = { get: () => null, on: (name, each) => (listener = each), send };
       const pieces = new p.data.Pieces(model);
       const errors = [];
       for (let time = 0; time < 2; time++) await pieces.get({ at: 1 }).catch((error) => errors.push(error.message));

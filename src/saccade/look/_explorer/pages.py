@@ -17,7 +17,7 @@ from saccade.errors import ArgumentError
 from saccade.look._explorer.sheets import Book, Place
 from saccade.look._labels import plain
 
-_PARTS = ("data", "colours", "matrix", "grid", "lines", "saving", "app")
+_PARTS = ("data", "colours", "matrix", "grid", "lines", "saving", "live", "app")
 _HOSTS = ("file", "server")
 _LARGEST = 100 << 20  # bytes of numbers in a page
 _IMPORT = re.compile(r'^import \{ (.*) \} from "\./(\w+)\.js";$', re.M)
@@ -54,9 +54,7 @@ def style() -> str:
 
 def page(body: str, script: str, connect: str, title: str) -> str:
     """Return an HTML page with a script of its own and nothing from elsewhere."""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    allowed = f"script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data: blob:; connect-src {connect}"
-    rules = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
+    rules = _policy(script, connect)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{rules}">'
@@ -67,10 +65,21 @@ def page(body: str, script: str, connect: str, title: str) -> str:
     )
 
 
+def _policy(script: str, connect: str) -> str:
+    """The Content-Security-Policy of a page: its own script and no other."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    allowed = f"script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data: blob:; connect-src {connect}"
+    return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
+
+
 def server_page(title: str) -> str:
     """Return the page of a server, which requests every number."""
-    script = _started("server", "openServer")
-    return page("", script, "'self'", title)
+    return page("", _started("server", "openServer"), "'self'", title)
+
+
+def server_policy() -> str:
+    """Return the Content-Security-Policy of `server_page`, for a header."""
+    return _policy(_started("server", "openServer"), "'self'")
 
 
 def exported(book: Book) -> str:
@@ -85,7 +94,7 @@ def exported(book: Book) -> str:
     manifest, offset, parts = book.manifest(), 0, list[bytes]()
     for sheet, described in zip(book.sheets, manifest["sheets"], strict=True):
         data: dict[str, Any] = {"lines": {}}
-        described["data"] = data
+        described |= {"data": data, "measures": sheet.all_measures()}
         readers = [(data["lines"], name, read) for name, read in sheet.lines.items()]
         if sheet.matrix is not None:
             readers.insert(0, (data, "matrix", sheet.matrix))
@@ -110,7 +119,8 @@ def _compressed(content: bytes) -> str:
 def _started(host: str, name: str) -> str:
     hosts = _HOSTS[: _HOSTS.index(host) + 1]
     source = module(*hosts).partition("export default")[0]
-    return f'{source}{host}.{name}(app.render, document.getElementById("explorer"));\n'
+    element = 'document.getElementById("explorer")'
+    return f"{source}{host}.{name}(app.render, {element}).catch((error) => app.failed({element}, error));\n"
 
 
 @cache

@@ -12,6 +12,9 @@ from saccade.look._explorer.sheets import Place, Sheet
 from saccade.look._records import Record, Recording
 from saccade.look.attribute import merge_words
 
+_AT_ONCE = 1 << 22  # pairs of a query and a key whose measures are computed before the page opens
+_MOST = 1 << 20  # tokens
+
 
 class Shape(NamedTuple):
     """What the layers of a sheet have in common."""
@@ -37,34 +40,49 @@ class Layer:
 
     @classmethod
     def of(cls, record: Record) -> "Layer | None":
-        """Return the layer of a record, None if it has nothing to show."""
-        weights, top = record.weights, record.top
+        """Return the layer of a record, None if it has nothing to show.
+
+        Raises:
+            ArgumentError: statistics that do not fit together, as of a damaged file.
+        """
+        weights, top, entropy, received = record.weights, record.top, record.entropy, record.received
         if weights is not None:
-            leading, queries, keys = weights.shape[:-2], weights.shape[-2], weights.shape[-1]
-        elif record.entropy is not None:
-            leading, queries, keys = record.entropy.shape[:-1], record.entropy.shape[-1], 0
-        elif top is not None:
-            leading, queries, keys = top[0].shape[:-2], top[0].shape[-2], 0
+            rows, keys = weights.shape[:-1], weights.shape[-1:].numel()
+        elif entropy is not None or top is not None:
+            rows, keys = entropy.shape if entropy is not None else top[0].shape[:-1], 0  # type: ignore[index]
+            if received is not None:
+                keys = received.shape[-1:].numel()
+            elif top is not None and top[1].numel():
+                keys = max(rows[-1:].numel(), int(top[1].max()) + 1)
         else:
             return None
-        if weights is None and record.received is not None:
-            keys = record.received.shape[-1]
-        elif weights is None and top is not None and top[1].numel():
-            keys = max(queries, int(top[1].max()) + 1)
+        leading, queries = rows[:-1], rows[-1:].numel()
         heads = leading[-1] if len(leading) > 1 else 1
         batch = leading.numel() // heads if leading.numel() else 0
-        shape = Shape(record.kind, batch, heads, queries, keys)
-        if not batch or not heads or not queries or (weights is not None and not keys):
+        if not batch or not queries or (weights is not None and not keys):
             return None
+        shape = Shape(record.kind, batch, heads, queries, keys)
+        if max(queries, keys) > _MOST:
+            raise ArgumentError(f"{_named(record)}: expected at most {_MOST:,} tokens, got {max(queries, keys):,}")
 
-        def part(values: Tensor | None, trailing: int) -> Tensor | None:
+        def part(name: str, values: Tensor | None, *trailing: int) -> Tensor | None:
             if values is None:
                 return None
-            return values.detach().cpu().reshape(batch, heads, *values.shape[values.ndim - trailing :])
+            if values.shape != (*leading, *trailing):
+                expected = f"expected {name} of shape {(*leading, *trailing)}"
+                raise ShapeError(f"{_named(record)}: {expected}, got {tuple(values.shape)}. Record it again")
+            return values.detach().cpu().reshape(batch, heads, *trailing)
 
-        largest = None if top is None else tuple(part(values, 2) for values in top)
-        entropy, received, sink = (part(getattr(record, name), 1) for name in ("entropy", "received", "sink"))
-        return cls(record, shape, part(weights, 2), largest, entropy, received, sink)  # type: ignore[arg-type]
+        largest = None if top is None else [part("top", values, queries, top[0].shape[-1]) for values in top]
+        return cls(
+            record,
+            shape,
+            part("weights", weights, queries, keys),
+            largest and tuple(largest),  # type: ignore[arg-type]
+            part("entropy", entropy, queries),
+            part("received", received, keys),
+            part("sink", record.sink, queries),
+        )
 
     def matrix(self, place: Place) -> Tensor:
         """Return the weights of a head, or the largest of them and 0 elsewhere."""
@@ -72,6 +90,8 @@ class Layer:
             return self.weights[place.example, place.head]
         assert self.top is not None
         weights, index = (part[place.example, place.head] for part in self.top)
+        if index.is_floating_point() or int(index.min()) < 0 or int(index.max()) >= self.shape.keys:
+            raise ArgumentError(f"{_named(self.record)}: expected keys below {self.shape.keys:,} in top, got others")
         return torch.zeros(len(weights), self.shape.keys).scatter_(1, index.long(), weights.float())
 
     def lines(self) -> dict[str, Callable[[Place], Tensor]]:
@@ -88,35 +108,34 @@ class Layer:
                 lines[name] = lambda place, of=of_weights: of(self.matrix(place))  # type: ignore[misc]
         return lines
 
-    def measures(self) -> dict[str, Tensor]:
-        """Return numbers of each head, `(batch, heads)`, by their names."""
-        numbers = dict[str, Tensor]()
-        entropy = _entropy(self.weights) if self.entropy is None and self.weights is not None else self.entropy
-        received = _received(self.weights) if self.received is None and self.weights is not None else self.received
-        if entropy is not None:
-            numbers["entropy"] = entropy.float().mean(-1)
-        if self.shape.kind != "cross" and (distance := self._distance()) is not None:
-            numbers["distance"] = distance
-        if self.sink is not None:
-            numbers["sink share"] = self.sink.float().mean(-1)
-        elif self.weights is not None:
-            numbers["first key's share"] = self.weights[..., 0].float().mean(-1)
-        if received is not None and received.shape[-1]:
-            numbers["most received"] = received.float().amax(-1)
+    def measures(self) -> dict[str, Callable[[Place], Tensor]]:
+        """Return numbers of a head by their names."""
+        lines, weights, sink = self.lines(), self.weights, self.sink
+        numbers = dict[str, Callable[[Place], Tensor]]()
+        if "entropy" in lines:
+            numbers["entropy"] = lambda place: lines["entropy"](place).float().mean()
+        if self.shape.kind != "cross" and (weights is not None or self.top is not None):
+            numbers["distance"] = self._distance
+        if sink is not None:
+            numbers["sink share"] = lambda place: sink[place.example, place.head].float().mean()
+        elif weights is not None:
+            numbers["first key's share"] = lambda place: weights[place.example, place.head, :, 0].float().mean()
+        if "received" in lines and self.shape.keys:
+            numbers["most received"] = lambda place: lines["received"](place).float().amax()
         return numbers
 
-    def _distance(self) -> Tensor | None:
+    def _distance(self, place: Place) -> Tensor:
         """The mean distance from a query to its keys, by all weights or by the largest."""
-        queries, keys = torch.arange(self.shape.queries)[:, None], torch.arange(self.shape.keys)
+        queries = torch.arange(self.shape.queries, dtype=torch.float32)[:, None]
         queries = queries + max(0, self.shape.keys - self.shape.queries)  # a cache holds the keys before
         if self.weights is not None:
-            weights, distance = self.weights.float(), (queries - keys).abs()
-        elif self.top is not None:
-            weights, distance = self.top[0].float(), (queries - self.top[1]).abs()
+            weights, keys = self.weights[place.example, place.head], torch.arange(self.shape.keys, dtype=torch.float32)
         else:
-            return None
-        total = weights.sum((-1, -2)).clamp_min(torch.finfo(torch.float32).tiny)
-        return (weights * distance).sum((-1, -2)) / total
+            assert self.top is not None
+            weights, keys = (part[place.example, place.head] for part in self.top)
+        weights = weights.float()
+        total = weights.sum().clamp_min(torch.finfo(torch.float32).tiny)
+        return (queries - keys).abs_().mul_(weights).sum() / total
 
 
 def sheets_of(recording: Recording, rows: Sequence[str] | None, columns: Sequence[str] | None) -> list[Sheet]:
@@ -188,10 +207,18 @@ def _sheet(shape: Shape, layers: list[Layer], rows: Sequence[str] | None, column
     note = ""
     if shown and not whole and top is not None:
         note = f"Only the {top[0].shape[-1]} largest weights of each row are recorded. Other cells show 0."
+    elif not shown:
+        note = "No weights are recorded, so there is no matrix. Record with weights or top to see one."
     names = [layer.record.name or "the model" for layer in layers]
     names = [n if names.count(n) == 1 else f"{n}, call {x.record.call}" for n, x in zip(names, layers, strict=True)]
     measures, lines = [layer.measures() for layer in layers], [layer.lines() for layer in layers]
-    return Sheet(
+    heads, listed = range(shape.heads), _common(measures)
+
+    def summary(layer: int, example: int) -> dict[str, Tensor]:
+        numbers = [[measures[layer][name](Place(layer, head, example)) for head in heads] for name in listed]
+        return dict(zip(listed, map(torch.stack, numbers), strict=True))
+
+    sheet = Sheet(
         "attention",
         f"{shape.kind} attention, {shape.queries:,} × {shape.keys:,}",
         left,
@@ -200,10 +227,20 @@ def _sheet(shape: Shape, layers: list[Layer], rows: Sequence[str] | None, column
         names,
         shape.heads,
         shape.batch,
-        {name: torch.stack([each[name] for each in measures], 1) for name in _common(measures)},
+        dict.fromkeys(listed),
         {name: lambda place, name=name: lines[place.layer][name](place) for name in _common(lines)},  # type: ignore[misc]
         note,
+        summary=summary,
     )
+    if shape.batch * len(layers) * shape.heads * shape.queries * max(1, shape.keys) > _AT_ONCE:
+        return sheet
+    parts = [[summary(layer, example) for layer in range(len(layers))] for example in range(shape.batch)]
+    stacked = {name: torch.stack([torch.stack([part[name] for part in row]) for row in parts]) for name in listed}
+    return replace(sheet, measures=stacked)
+
+
+def _named(record: Record) -> str:
+    return f"record of {record.name or 'the model'}"
 
 
 def _numbered(count: int, first: int = 0) -> list[str]:
@@ -216,8 +253,9 @@ def _common(parts: Sequence[Mapping[str, object]]) -> list[str]:
 
 
 def _entropy(weights: Tensor) -> Tensor:
-    entropy: Tensor = torch.special.entr(weights.float()).sum(-1)
-    return entropy
+    weights = weights.float()
+    logarithms = weights.clamp_min(torch.finfo(torch.float32).tiny).log_()  # a fourth of the time of torch.special.entr
+    return 0 - logarithms.mul_(weights).sum(-1)
 
 
 def _received(weights: Tensor) -> Tensor:

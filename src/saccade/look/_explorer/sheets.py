@@ -19,6 +19,8 @@ from saccade.look._figure import full_scale
 FORMAT = 1  # of the manifest and the pieces
 TILE = 256  # cells of a tile's side
 _MATRICES = 4  # that stay in memory with their reduced copies
+_MEASURES = 20_000  # of a sheet in a manifest
+_SUMMARIES = 4096  # measures of a layer that stay in memory
 
 
 class Place(NamedTuple):
@@ -42,10 +44,11 @@ class Sheet:
         layers: names of the layers.
         heads: number of heads.
         examples: size of the batch.
-        measures: numbers of each head by name, `(examples, layers, heads)`.
+        measures: numbers of each head by name, `(examples, layers, heads)`, None for those of `summary`.
         lines: numbers along the rows or along the columns by name, for a place.
         note: a sentence about the numbers, for example that only the largest are there.
         extra: more of the view, as JSON.
+        summary: measures of the heads of a layer in an example by name, `(heads,)`, computed on request.
     """
 
     kind: str
@@ -56,13 +59,15 @@ class Sheet:
     layers: Sequence[str] = ("",)
     heads: int = 1
     examples: int = 1
-    measures: Mapping[str, Tensor] = field(default_factory=dict)
+    measures: Mapping[str, Tensor | None] = field(default_factory=dict)
     lines: Mapping[str, Callable[[Place], Tensor]] = field(default_factory=dict)
     note: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
+    summary: Callable[[int, int], Mapping[str, Tensor]] | None = None
 
     def described(self) -> dict[str, Any]:
-        """Return everything but the matrices and lines, as JSON."""
+        """Return everything but the matrices and lines, as JSON. Measures are None if they are many."""
+        few = self.examples * len(self.layers) * self.heads * len(self.measures) <= _MEASURES
         return {
             "kind": self.kind,
             "title": self.title,
@@ -71,12 +76,26 @@ class Sheet:
             "layers": list(self.layers),
             "heads": self.heads,
             "examples": self.examples,
-            "measures": {name: _numbers(values) for name, values in self.measures.items()},
+            "measures": {
+                name: None if values is None or not few else _numbers(values) for name, values in self.measures.items()
+            },
             "lines": list(self.lines),
             "matrix": self.matrix is not None,
             "note": self.note,
             **self.extra,
         }
+
+    def measured(self, layer: int, example: int) -> dict[str, Tensor]:
+        """Return the measures of the heads of a layer in an example, `(heads,)`."""
+        computed = {} if self.summary is None else self.summary(layer, example)
+        return {
+            name: computed[name] if values is None else values[example, layer] for name, values in self.measures.items()
+        }
+
+    def all_measures(self) -> dict[str, Any]:
+        """Return all measures as nested lists."""
+        parts = [[self.measured(at, example) for at in range(len(self.layers))] for example in range(self.examples)]
+        return {name: [[_numbers(part[name]) for part in row] for row in parts] for name in self.measures}
 
     def numbers(self) -> int:
         """Return the count of numbers of all matrices and lines."""
@@ -101,6 +120,7 @@ class Book:
             raise ArgumentError("sheets: expected one or more, got none. Record a call with weights, top or entropy")
         self.title, self.sheets = title, list(sheets)
         self._matrix = lru_cache(_MATRICES)(self._computed)
+        self._measured = lru_cache(_SUMMARIES)(lambda sheet, layer, example: sheet.measured(layer, example))
 
     def manifest(self) -> dict[str, Any]:
         """Return what the page needs before the first piece."""
@@ -111,12 +131,13 @@ class Book:
         return sum(sheet.numbers() for sheet in self.sheets)
 
     def piece(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-        """Return one piece of the numbers: a tile, a row, a column or a line.
+        """Return one piece of the numbers: a tile, a row, a column, a line or the measures of a layer.
 
         Args:
             request: the untrusted request of a page: "sheet", "layer", "head", "example", and "piece", which is "tile"
-                with "level", "row" and "column" (of tiles), "row" or "column" with "at", or "line" with "name". With
-                "minus", a list of the sheet, layer and head of an equal shape, the numbers are differences.
+                with "level", "row" and "column" (of tiles), "row" or "column" with "at", "line" with "name", or
+                "measures", a row for each name. With "minus", a list of the sheet, layer and head of an equal shape,
+                the numbers are differences.
 
         Returns:
             The shape and the range of the matrix, and float32 numbers, little-endian.
@@ -133,8 +154,13 @@ class Book:
             if (name := str(request.get("name"))) not in sheet.lines:
                 raise ArgumentError(f"name: expected one of {', '.join(sheet.lines) or 'no line'}, got {name!r:.40}")
             return _packed(sheet.lines[name](place), {})
+        if request.get("piece") == "measures":
+            numbers = self._measured(sheet, place.layer, place.example)
+            rows = [values.float() for values in numbers.values()] or [torch.zeros(0)]
+            return _packed(torch.stack(rows), {"names": list(numbers)})
         if sheet.matrix is None:
-            raise ArgumentError("piece: expected line, as the sheet has no matrix, got another. Record the weights")
+            expected = "expected line or measures, as the sheet has no matrix"
+            raise ArgumentError(f"piece: {expected}, got {request.get('piece')!r:.40}. Record the weights")
         levels, ends = self._matrix(self.sheets.index(sheet), place, self._minus(request, sheet, place))
         match request.get("piece"):
             case "row":
@@ -147,7 +173,7 @@ class Book:
                 row, column = _index(request, "row", tiles[0]), _index(request, "column", tiles[1])
                 tile = values[row * TILE : (row + 1) * TILE, column * TILE : (column + 1) * TILE]
                 return _packed(tile, ends)
-        raise ArgumentError(f"piece: expected tile, row, column or line, got {request.get('piece')!r:.40}")
+        raise ArgumentError(f"piece: expected tile, row, column, line or measures, got {request.get('piece')!r:.40}")
 
     def message(self, request: Mapping[str, Any]) -> bytes:
         """Return the answer to a request as bytes: length of the JSON, JSON, numbers. Errors are answers too."""
@@ -155,9 +181,7 @@ class Book:
             about, numbers = self.piece(request)
         except ArgumentError as error:
             about, numbers = {"error": str(error)}, b""
-        head = json.dumps(about).encode()
-        head += b" " * (-len(head) % 4)
-        return struct.pack("<I", len(head)) + head + numbers
+        return packed(about, numbers)
 
     def _minus(self, request: Mapping[str, Any], sheet: Sheet, place: Place) -> tuple[int, Place] | None:
         """The matrix that is subtracted, None for none."""
@@ -189,6 +213,13 @@ class Book:
         matrix = self.sheets[number].matrix
         assert matrix is not None
         return matrix(place).detach().to("cpu", torch.float32)
+
+
+def packed(about: Mapping[str, Any], numbers: bytes = b"") -> bytes:
+    """Return a message to the page: length of the JSON, JSON, float32 numbers."""
+    head = json.dumps(about).encode()
+    head += b" " * (-len(head) % 4)
+    return struct.pack("<I", len(head)) + head + numbers
 
 
 def reduced(values: Tensor) -> list[Tensor]:

@@ -4,6 +4,7 @@ import { Pieces, formatted, visible } from "./data.js";
 import { Matrix, Tokens } from "./matrix.js";
 import { Grid } from "./grid.js";
 import { Line } from "./lines.js";
+import { Live, SavePage } from "./live.js";
 import { csvOf, download, numbersOf, region, svgOf } from "./saving.js";
 import { html, render as mount, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";
 
@@ -115,6 +116,8 @@ function Attention({ manifest, sheet, state, set, pieces, theme }) {
   return html`<div class=${sheet.layers.length * sheet.heads > 1 ? "split" : "single"}>
     ${sheet.layers.length * sheet.heads > 1 &&
     html`<${Grid}
+      pieces=${pieces}
+      number=${state.sheet}
       sheet=${sheet}
       example=${state.example}
       measure=${state.measure}
@@ -234,27 +237,34 @@ function Explorer({ model, pieces }) {
   const [manifest, setManifest] = useState(model.get("manifest"));
   const [state, setState] = useState(() => checked(model.get("state") ?? {}, manifest));
   const latest = useRef(state);
+  const about = useRef(manifest);
   latest.current = state;
   const theme = useTheme(state.theme);
   const set = (part) => {
-    const next = checked({ ...latest.current, ...part }, manifest);
-    if (part.sheet !== undefined && part.sheet !== latest.current.sheet) Object.assign(next, checked({ ...next, cursor: null, view: null, minus: null, locked: false }, manifest));
+    const next = checked({ ...latest.current, ...part }, about.current);
+    if (part.sheet !== undefined && part.sheet !== latest.current.sheet) Object.assign(next, checked({ ...next, cursor: null, view: null, minus: null, locked: false }, about.current));
     if (JSON.stringify(next) === JSON.stringify(latest.current)) return;
     latest.current = next;
     setState(next);
     model.set("state", next);
     model.save_changes();
   };
+  const adopt = (next) => {
+    pieces.book = next.book;
+    about.current = next;
+    setManifest(next);
+    setState((latest.current = checked(latest.current, next)));
+  };
+  const open = (next, sheet) => {
+    adopt(next);
+    set({ sheet, cursor: null, view: null, minus: null, locked: false });
+  };
   useEffect(() => {
     const changed = () => {
-      const next = checked(model.get("state") ?? {}, model.get("manifest"));
+      const next = checked(model.get("state") ?? {}, about.current);
       if (JSON.stringify(next) !== JSON.stringify(latest.current)) setState((latest.current = next));
     };
-    const replaced = () => {
-      pieces.clear();
-      setManifest(model.get("manifest"));
-      setState((latest.current = checked(latest.current, model.get("manifest"))));
-    };
+    const replaced = () => adopt(model.get("manifest"));
     model.on("change:state", changed);
     model.on("change:manifest", replaced);
     return () => {
@@ -266,6 +276,7 @@ function Explorer({ model, pieces }) {
   return html`<div class="saccade" data-theme=${theme}>
     <header>
       <h1>${visible(manifest.title, 80).replaceAll("␣", " ")}</h1>
+      <${SavePage} pieces=${pieces} />
       <label
         >Theme
         <select name="theme" value=${state.theme} onChange=${(event) => set({ theme: event.target.value })}>
@@ -273,11 +284,12 @@ function Explorer({ model, pieces }) {
         </select></label
       >
     </header>
+    ${manifest.live && html`<${Live} pieces=${pieces} onManifest=${open} />`}
     ${manifest.sheets.length > 1 &&
     html`<nav aria-label="Sheets">
       <${Select} name="Sheet" value=${state.sheet} options=${manifest.sheets.map((each, at) => `${at + 1}: ${visible(each.title, 60).replaceAll("␣", " ")}`)} onPick=${(at) => set({ sheet: at })} />
     </nav>`}
-    <${VIEWS[sheet.kind] ?? Attention} key=${state.sheet} manifest=${manifest} sheet=${sheet} state=${state} set=${set} pieces=${pieces} theme=${theme} />
+    <${VIEWS[sheet.kind] ?? Attention} key=${`${manifest.book} ${state.sheet}`} manifest=${manifest} sheet=${sheet} state=${state} set=${set} pieces=${pieces} theme=${theme} />
   </div>`;
 }
 
@@ -288,7 +300,7 @@ const VIEWS = { attention: Attention };
 export function render({ model, el }) {
   const manifest = model.get("manifest");
   if (manifest?.format !== FORMAT) {
-    mount(html`<p class="error" role="alert">Expected a page of format ${FORMAT}, got ${String(manifest?.format)}. Write it again with this version.</p>`, el);
+    failed(el, new Error(`Expected a page of format ${FORMAT}, got ${manifest?.format}. Write it again with this version.`));
     return () => mount(null, el);
   }
   const pieces = new Pieces(model);
@@ -297,6 +309,11 @@ export function render({ model, el }) {
     mount(null, el);
     pieces.close();
   };
+}
+
+/** Draw an error in the place of the explorer. */
+export function failed(el, error) {
+  mount(html`<div class="saccade"><p class="error" role="alert">${error.message}</p></div>`, el);
 }
 
 const FORMAT = 1;

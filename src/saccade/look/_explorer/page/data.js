@@ -13,12 +13,13 @@ export function parsePiece(buffer) {
 }
 
 const PATIENCE = 30000; // milliseconds
-const SILENT = "No numbers arrived within 30 seconds. Run the cell or start the server again.";
+const SILENT = "No answer arrived in time. Run the cell or start the server again.";
 
 /** The client of a book: each piece is requested once, and the latest pieces stay in memory. */
 export class Pieces {
   constructor(model, limit = 96 * 1024 * 1024) {
     this.model = model;
+    this.book = model.get("manifest")?.book; // of a host whose sheets change
     this.limit = limit;
     this.bytes = 0;
     this.cache = new Map();
@@ -41,9 +42,23 @@ export class Pieces {
     this.model.off?.("msg:custom", this.receive);
   }
 
+  /** Send a request, and return the promise of its answer, which is not kept. */
+  ask(request, patience = PATIENCE) {
+    return new Promise((resolve, reject) => {
+      const id = ++this.number;
+      this.waiting.set(id, { resolve, reject });
+      setTimeout(() => this.waiting.delete(id) && reject(new Error(SILENT)), patience);
+      this.model.send({ id, book: this.book, ...request });
+    });
+  }
+
+  key(request) {
+    return JSON.stringify({ book: this.book, ...request });
+  }
+
   /** Return the promise of a piece. */
   get(request) {
-    const key = JSON.stringify(request);
+    const key = this.key(request);
     const kept = this.cache.get(key);
     if (kept) {
       this.cache.delete(key);
@@ -51,12 +66,7 @@ export class Pieces {
       return kept.promise;
     }
     const entry = { bytes: 0, piece: null, promise: null };
-    entry.promise = new Promise((resolve, reject) => {
-      const id = ++this.number;
-      this.waiting.set(id, { resolve, reject });
-      setTimeout(() => this.waiting.delete(id) && reject(new Error(SILENT)), PATIENCE);
-      this.model.send({ id, ...request });
-    }).then(
+    entry.promise = this.ask(request).then(
       (piece) => {
         entry.piece = piece;
         if (this.cache.get(key) !== entry) return piece;
@@ -82,7 +92,7 @@ export class Pieces {
 
   /** Return a piece that has arrived, or null. */
   arrived(request) {
-    return this.cache.get(JSON.stringify(request))?.piece ?? null;
+    return this.cache.get(this.key(request))?.piece ?? null;
   }
 
   trim() {

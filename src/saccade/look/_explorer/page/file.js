@@ -11,10 +11,11 @@ async function unpacked(id) {
   return new Response(stream).arrayBuffer();
 }
 
-function packed(about, values) {
+/** A message as of Python: length of the JSON, JSON, float32 numbers. */
+export function packed(about, values) {
   let head = TEXT.encode(JSON.stringify(about));
   if (head.length % 4) head = TEXT.encode(JSON.stringify(about) + " ".repeat(4 - (head.length % 4)));
-  const buffer = new ArrayBuffer(4 + head.length + values.byteLength);
+  const buffer = new ArrayBuffer(4 + head.length + 4 * values.length);
   new DataView(buffer).setUint32(0, head.length, true);
   new Uint8Array(buffer, 4, head.length).set(head);
   new Float32Array(buffer, 4 + head.length).set(values);
@@ -82,7 +83,19 @@ export class FileBook {
     return entry;
   }
 
+  /** The page itself, as it was before anything was drawn. */
+  page() {
+    const copy = document.documentElement.cloneNode(true);
+    copy.querySelector("#explorer").replaceChildren();
+    const content = TEXT.encode(`<!doctype html>\n${copy.outerHTML}\n`);
+    const bytes = new Uint8Array(content.length + ((4 - (content.length % 4)) % 4)).fill(10); // line ends
+    bytes.set(content);
+    const name = this.manifest.title.replace(/[^\p{L}\p{M}\p{N}]+/gu, "-").slice(0, 40);
+    return packed({ name: `${name || "page"}.html` }, new Float32Array(bytes.buffer));
+  }
+
   piece(request) {
+    if (request.piece === "page") return this.page();
     const about = this.manifest.sheets[request.sheet];
     if (request.piece === "line") {
       const length = request.name === "received" ? about.columns.length : about.rows.length;
@@ -164,8 +177,13 @@ export class Model {
 
 /** Open the page of a file. */
 export async function openFile(render, el) {
-  const manifest = JSON.parse(new TextDecoder().decode(await unpacked("manifest")));
-  const numbers = new Float32Array(await unpacked("numbers"));
+  const open = async () => {
+    const manifest = JSON.parse(new TextDecoder().decode(await unpacked("manifest")));
+    return [manifest, new Float32Array(await unpacked("numbers"))];
+  };
+  const [manifest, numbers] = await open().catch((error) => {
+    throw new Error(`The file is damaged (${error.message}). Save it again.`);
+  });
   const book = new FileBook(manifest, numbers);
   return render({ model: new Model(manifest, (request) => book.piece(request)), el });
 }

@@ -2,7 +2,7 @@
 
 import { formatted } from "./data.js";
 import { css, inkOn } from "./colours.js";
-import { html, useRef } from "./preact.js";
+import { html, useEffect, useRef, useState } from "./preact.js";
 
 const MOST = 512; // heads in an ordered list
 
@@ -18,11 +18,52 @@ function ends(values) {
   return [Math.min(...numbers), Math.max(...numbers)];
 }
 
+/** The layers in the order of their requests: the open one, then those around it. */
+export function nearest(count, layer) {
+  return Array.from({ length: count }, (_, at) => at).sort((a, b) => Math.abs(a - layer) - Math.abs(b - layer) || a - b);
+}
+
+/** Numbers of the heads by name, layers × heads, null for those that have not arrived. */
+function useMeasures(pieces, number, sheet, layer, example) {
+  const late = Object.keys(sheet.measures).filter((name) => sheet.measures[name] === null);
+  const empty = () => Object.fromEntries(late.map((name) => [name, sheet.layers.map(() => Array(sheet.heads).fill(null))]));
+  const [arrived, setArrived] = useState({ of: null, values: {}, missing: 0, failure: "" });
+  const fill = async (state, open) => {
+    for (const at of nearest(sheet.layers.length, layer)) {
+      const piece = await pieces.get({ piece: "measures", sheet: number, layer: at, example });
+      if (!open()) return;
+      late.forEach((name) => {
+        const start = piece.names.indexOf(name) * sheet.heads;
+        const numbers = Array.from(piece.values.subarray(start, start + sheet.heads), (value) => (Number.isFinite(value) ? value : null));
+        state.values[name] = state.values[name].map((each, index) => (index === at ? numbers : each));
+      });
+      state.missing--;
+      setArrived({ ...state });
+    }
+  };
+  useEffect(() => {
+    let open = true;
+    const state = { of: sheet, example, values: empty(), missing: sheet.layers.length, failure: "" };
+    if (late.length) fill(state, () => open).catch((error) => open && setArrived({ ...state, failure: error.message }));
+    return () => {
+      open = false;
+    };
+  }, [sheet, example]);
+  const current = arrived.of === sheet && arrived.example === example;
+  const known = Object.entries(sheet.measures).filter(([, values]) => values !== null);
+  return {
+    values: { ...(current ? arrived.values : empty()), ...Object.fromEntries(known.map(([name, values]) => [name, values[example]])) },
+    missing: current ? arrived.missing : late.length && sheet.layers.length,
+    failure: current ? arrived.failure : "",
+  };
+}
+
 /** The grid. `onPick(layer, head)` opens a head. */
-export function Grid({ sheet, example, measure, order, layer, head, theme, onPick, onMeasure, onOrder }) {
+export function Grid({ pieces, number, sheet, example, measure, order, layer, head, theme, onPick, onMeasure, onOrder }) {
   const table = useRef(null);
   const names = Object.keys(sheet.measures);
-  const values = names.length ? sheet.measures[measure][example] : sheet.layers.map(() => Array(sheet.heads).fill(null));
+  const { values: measures, missing, failure } = useMeasures(pieces, number, sheet, layer, example);
+  const values = measures[measure] ?? sheet.layers.map(() => Array(sheet.heads).fill(null));
   const [low, high] = ends(values);
   const share = (value) => (value === null ? 0 : high > low ? 0.06 + (0.94 * (value - low)) / (high - low) : 0.5);
   const focused = () => requestAnimationFrame(() => table.current?.querySelector('[tabindex="0"]')?.focus());
@@ -101,6 +142,7 @@ export function Grid({ sheet, example, measure, order, layer, head, theme, onPic
         >`}
     </div>
     <div class="scroll" tabindex="0" role="group" aria-label="Heads">${order === "place" || !names.length ? squares() : list()}</div>
-    ${Number.isFinite(low) && html`<p class="faint">${measure}: ${formatted(low)} to ${formatted(high)}</p>`}
+    ${Number.isFinite(low) && html`<p class="faint">${measure}: ${formatted(low)} to ${formatted(high)}${missing ? ` so far, ${missing} of ${sheet.layers.length} layers to come` : ""}</p>`}
+    ${failure && html`<p class="error" role="alert">${failure}</p>`}
   </section>`;
 }
