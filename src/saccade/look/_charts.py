@@ -133,7 +133,7 @@ def curves(
     names, values = [line.name for line in lines], [rounded(list(line.y), significant=True) for line in lines]
     more = {"x": [list(line.x) for line in lines], "errors": [list(line.errors) for line in lines], "mark": mark}
     behind = {**numbers(names, [], []), "values": values, **more} if json else None
-    return draw_picture(path, draw, title, "Curves", story, behind, note=note, more={"labels": labels})
+    return draw_picture(path, draw, title, "Curves", story, behind, note=note, more={"labels": labels, "log": log})
 
 
 def name_axes(axes: "Axes", x: str, y: str, grid: str = "") -> None:

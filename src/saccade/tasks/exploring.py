@@ -122,7 +122,7 @@ def _heads(
         keys = read if kind == "cross" else own
         for sheet in sheets_of(Recording([record for record in chosen if record.kind == kind]), None, None):
             size = prod((sheet.examples, len(sheet.layers), sheet.heads, len(sheet.rows), len(sheet.columns)))
-            if len(sheet.layers) * sheet.heads > 1 and size <= _MOST:
+            if len(sheet.layers) * sheet.heads > 1 and len(sheet.rows) > 1 and size <= _MOST:
                 yield replace(sheet, rows=_fitting(rows, sheet.rows), columns=_fitting(keys, sheet.columns))
 
 

@@ -27,7 +27,11 @@ def sheets_of_pictures(pictures: Iterable[Picture], name: str = "") -> list[Shee
     sheets = [sheet for picture in pictures for sheet in _KINDS[picture.kind](picture)]
     groups = (list(group) for _, group in groupby(sheets, lambda s: (s.kind, *s.rows, None, *s.columns)))
     merged = [sheet for group in groups for sheet in (_layers(group) if group[0].kind in _LAYERED else group)]
-    return [replace(sheet, title=f"{name}: {sheet.title}" if name else sheet.title) for sheet in merged]
+    return [replace(sheet, title=_titled(name, sheet.title)) for sheet in merged]
+
+
+def _titled(name: str, title: str) -> str:
+    return f"{name}: {title}" if name and not title.startswith(name) else title
 
 
 def _layers(sheets: Sequence[Sheet]) -> list[Sheet]:
@@ -85,13 +89,19 @@ def _maps(picture: Picture) -> list[Sheet]:
         "size": [more["image"].shape[1], more["image"].shape[0]],
         "scale": more["scale"],
         "question": behind.get("tokens", []),
-        "words": behind.get("words"),
-        "answers": behind.get("answers", []),
+        "words": more["words"],
+        "answers": [{"answer": answer, "probability": share} for answer, share in more["answers"]],
     }
     maps = torch.as_tensor(behind["values"])
     if maps.ndim == 2:
         return [Sheet("words", picture.title, behind["rows"], behind["columns"], _fixed(maps), extra=extra)]
-    extra |= {"captions": behind["rows"], "marks": behind["marks"], "boxes": more["frames"], "even": more["even"]}
+    extra |= {
+        "captions": behind["rows"],
+        "marks": behind["marks"],
+        "boxes": more["frames"],
+        "even": more["even"],
+        "top": behind["darkest"],
+    }
     rows, columns = ([str(number) for number in range(1, 1 + count)] for count in maps.shape[1:])
     return [Sheet("maps", picture.title, rows, columns, lambda place: maps[place.head], heads=len(maps), extra=extra)]
 
@@ -163,7 +173,7 @@ def _curves(picture: Picture) -> list[Sheet]:
     values = torch.full((len(behind["x"]), len(places)), torch.nan, dtype=torch.float64)
     for row, (line, heights) in enumerate(zip(behind["x"], behind["values"], strict=True)):
         values[row, [places.index(x) for x in line]] = torch.as_tensor(heights, dtype=torch.float64)
-    extra = {"x": places, "labels": list(labels), "mark": behind["mark"]}
+    extra = {"x": places, "labels": list(labels), "mark": behind["mark"], "log": "x" in picture.more["log"]}
     names = [f"{x:.6g}" for x in places]
     return [Sheet("curve", picture.title, behind["rows"], names, _fixed(values), note=picture.note, extra=extra)]
 
