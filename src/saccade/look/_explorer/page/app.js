@@ -138,6 +138,7 @@ function Attention({ manifest, sheet, state, set, pieces, theme }) {
         <${Compare} manifest=${manifest} state=${state} sheet=${sheet} set=${set} />
       </div>
       ${sheet.note && html`<p class="faint">${sheet.note}</p>`}
+      ${sheet.drawn && html`<p class="faint">A circle marks the key that a row took.</p>`}
       ${sheet.matrix &&
       html`<p class="readout" aria-live="polite">
           ${value === null
@@ -145,6 +146,7 @@ function Attention({ manifest, sheet, state, set, pieces, theme }) {
             : html`<bdi>${visible(sheet.rows[cursor.row])}</bdi> → <bdi>${visible(sheet.columns[cursor.column])}</bdi>:
                 <output>${formatted(value)}</output>
                 ${other && otherRow && html` and <output>${formatted(otherRow.values[cursor.column])}</output>`}
+                ${sheet.drawn?.[state.example][state.layer][state.head][cursor.row] === cursor.column ? " (taken)" : ""}
                 ${state.locked ? " (locked)" : ""}`}
         </p>
         <div class=${other ? "pair" : ""}>

@@ -42,6 +42,7 @@ export function halved({ rows, columns, values }) {
 function scaleOf(values, columns) {
   let [peak, low] = [0, 0];
   for (const value of values) {
+    if (!Number.isFinite(value)) continue;
     peak = Math.max(peak, Math.abs(value));
     low = Math.min(low, value);
   }

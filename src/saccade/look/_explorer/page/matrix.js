@@ -7,6 +7,7 @@ import { html, useEffect, useLayoutEffect, useRef, useState } from "./preact.js"
 const LABEL = 13; // CSS pixels a row needs for its label
 const LEFT = 120; // CSS pixels of the labels' column, and of the labels' line above
 const ABOVE = 96;
+const CHOSEN = 4; // CSS pixels of a cell that can hold a mark
 const FONT = "12px system-ui, sans-serif";
 
 /** The part of a matrix that is seen: first row and column, and pixels of a cell. */
@@ -98,6 +99,23 @@ function drawLabels(context, sheet, view, size, cursor, { ink, accent, ground })
   draw(sheet.columns, view.column, size.width, cursor?.column, column);
 }
 
+/** Mark the key that each row of hard attention took. */
+function drawChosen(context, drawn, view, size, { accent, ground }) {
+  if (!drawn || view.cell < CHOSEN) return;
+  const first = Math.floor(view.row);
+  drawn.slice(first, first + Math.ceil(size.height / view.cell) + 1).forEach((column, line) => {
+    if (column < 0) return;
+    context.beginPath();
+    context.arc(LEFT + (column + 0.5 - view.column) * view.cell, ABOVE + (first + line + 0.5 - view.row) * view.cell, view.cell / 4, 0, 2 * Math.PI);
+    context.lineWidth = 3;
+    context.strokeStyle = ground;
+    context.stroke();
+    context.lineWidth = 1.5;
+    context.strokeStyle = accent;
+    context.stroke();
+  });
+}
+
 /** Draw what has arrived, and return the number of missing tiles. */
 function draw(canvas, { sheet, pieces, request, view, size, cursor, locked, theme, tile, ratio }) {
   const context = canvas.getContext("2d");
@@ -137,6 +155,7 @@ function draw(canvas, { sheet, pieces, request, view, size, cursor, locked, them
     }
     context.stroke();
   }
+  drawChosen(context, sheet.drawn?.[request.example]?.[request.layer]?.[request.head], view, size, { accent, ground });
   if (cursor) {
     const side = Math.max(3, view.cell);
     const x = LEFT + (cursor.column - view.column) * view.cell;
