@@ -52,7 +52,7 @@ def run_sheets(job: Job, model: Any, lines: Iterable[str] | None, request: Any) 
             if pictures:
                 sheets += sheets_of_pictures(pictures, name)
                 heads = _recorded(job, model, item, answer)
-                sheets += (replace(sheet, title=f"{name}: all heads, {sheet.title}") for sheet in heads)
+                sheets += (replace(sheet, title=f"{name}: every head, {sheet.title}") for sheet in heads)
     if not sheets:
         raise ArgumentError("inputs: expected an input with a picture, got none. Leave blank lines out")
     return sheets

@@ -130,7 +130,7 @@ function Attention({ manifest, sheet, state, set, pieces, theme }) {
       onOrder=${(order) => set({ order })}
     />`}
     <section class="panel" aria-label="Alignment">
-      <h2>${sheet.layers[state.layer] ? `${sheet.layers[state.layer]}, head ${state.head}` : "Alignment"}</h2>
+      <h2>${sheet.layers[state.layer] ? `${sheet.layers[state.layer]}, head ${state.head}` : sheet.title}</h2>
       <div class="controls">
         <${Select} name="Layer" value=${state.layer} options=${sheet.layers} onPick=${(layer) => set({ layer })} />
         <${Select} name="Head" value=${state.head} options=${Array.from({ length: sheet.heads }, (_, i) => String(i))} onPick=${(head) => set({ head })} />
