@@ -1,7 +1,10 @@
 """Books of numbers for the tests of the explorer."""
 
+import base64
+import gzip
 import json
 import struct
+from html.parser import HTMLParser
 
 import numpy as np
 import torch
@@ -96,3 +99,36 @@ def opened(message):
 def plane(book, sheet=0, **place):
     """The numbers of a matrix, straight from the sheet."""
     return book.sheets[sheet].matrix(Place(**place)).float().numpy()
+
+
+class Tags(HTMLParser):
+    """Tags with their attributes, and the texts of scripts and of the title."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.texts, self.open = [], [], None
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self.open = tag
+
+    def handle_data(self, data):
+        if self.open in ("script", "style", "title"):
+            self.texts.append((self.open, self.tags[-1][1], data))
+
+    def handle_endtag(self, tag):
+        self.open = None
+
+
+def texts(page, tag):
+    return [(attributes, text) for name, attributes, text in Tags(page).texts if name == tag]
+
+
+def unpacked(page):
+    """The manifest and the numbers of an exported page."""
+    blocks = {
+        about["id"]: gzip.decompress(base64.b64decode(text)) for about, text in texts(page, "script") if "id" in about
+    }
+    return json.loads(blocks["manifest"]), np.frombuffer(blocks["numbers"], "<f4")

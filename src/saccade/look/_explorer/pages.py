@@ -63,8 +63,8 @@ def page(body: str, script: str, connect: str, title: str) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{rules}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(plain(title))}</title>"
-        f"<style>html, body {{ margin: 0; min-height: 100vh; }}\n{style()}</style></head>\n"
-        f'<body><div id="explorer"></div>{body}<script type="module">{script}</script></body></html>\n'
+        f"<style>body {{ margin: 0; }} #explorer > * {{ min-height: 100vh; }}\n{style()}</style></head>\n"
+        f'<body><main id="explorer"></main>{body}<script type="module">{script}</script></body></html>\n'
     )
 
 
@@ -122,7 +122,8 @@ def _compressed(content: bytes) -> str:
 def _started(host: str, name: str) -> str:
     hosts = _HOSTS[: _HOSTS.index(host) + 1]
     source = module(*hosts).partition("export default")[0]
-    return f'{source}{host}.{name}(app.render, document.getElementById("explorer"));\n'
+    element = 'document.getElementById("explorer")'
+    return f"{source}{host}.{name}(app.render, {element}).catch((error) => app.failed({element}, error));\n"
 
 
 @cache

@@ -209,6 +209,8 @@ def _sheet(shape: Shape, layers: list[Layer], rows: Sequence[str] | None, column
     note = ""
     if shown and not whole and top is not None:
         note = f"Only the {top[0].shape[-1]} largest weights of each row are recorded. Other cells show 0."
+    elif not shown:
+        note = "No weights are recorded, so there is no matrix. Record with weights or top to see one."
     names = [layer.record.name or "the model" for layer in layers]
     names = [n if names.count(n) == 1 else f"{n}, call {x.record.call}" for n, x in zip(names, layers, strict=True)]
     measures, lines = [layer.measures() for layer in layers], [layer.lines() for layer in layers]

@@ -10,7 +10,7 @@ import { WordsView } from "./words.js";
 import { MapsView, PathView } from "./images.js";
 import { BandsView, Load, SoundView } from "./bands.js";
 import { BarsView, CurveView } from "./charts.js";
-import { html, render as mount, useEffect, useMemo, useRef, useState } from "./preact.js";
+import { html, render as mount, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";
 
 const LONG = 512; // tokens beyond which the text is shown around the cursor alone
 
@@ -23,7 +23,9 @@ export function checked(state, manifest) {
   const pair = (value) =>
     Array.isArray(value) && Number.isInteger(value[0]) && Number.isInteger(value[1]) && value[0] >= 0 && value[1] >= 0 && value[0] < about.rows.length && value[1] < about.columns.length ? value : null;
   const view = Array.isArray(state.view) && state.view.length === 3 && state.view.every((value) => Number.isFinite(value)) && state.view[2] > 0 ? state.view : null;
-  const minus = Array.isArray(state.minus) && state.minus.length === 3 ? state.minus : null;
+  const minus = Array.isArray(state.minus) && state.minus.length === 3 && state.minus.every((value) => Number.isInteger(value) && value >= 0) ? state.minus : null;
+  const other = minus && manifest.sheets[minus[0]];
+  const alike = other?.matrix && other.rows.length === about.rows.length && other.columns.length === about.columns.length;
   return {
     sheet,
     layer: whole(state.layer, about.layers.length),
@@ -34,7 +36,7 @@ export function checked(state, manifest) {
     cursor: pair(state.cursor),
     locked: Boolean(state.locked && pair(state.cursor)),
     view,
-    minus: minus && minus.every((value, at) => Number.isInteger(value) && value >= 0 && value < [manifest.sheets.length, 1e9, 1e9][at]) ? minus : null,
+    minus: alike && minus[1] < other.layers.length && minus[2] < other.heads ? minus : null,
     compare: state.compare === "beside" ? "beside" : "difference",
     theme: ["light", "dark"].includes(state.theme) ? state.theme : "system",
   };
@@ -61,17 +63,20 @@ function Select({ name, value, options, onPick }) {
   >`;
 }
 
+/** The latest row or column of a place. `exact` if it is the one at the cursor, not the one before. */
 function useRow(pieces, request, part, at) {
-  const [piece, setPiece] = useState(null);
-  useEffect(() => {
+  const [latest, setLatest] = useState({ key: "", piece: null });
+  const key = JSON.stringify([request, part, at]);
+  useLayoutEffect(() => {
     let open = true;
-    setPiece(null);
-    if (at !== null && at !== undefined) pieces.get({ ...request, piece: part, at }).then((found) => open && setPiece(found), () => {});
+    const keep = (piece) => open && setLatest({ key, piece });
+    if (at === null || at === undefined) keep(null);
+    else pieces.get({ ...request, piece: part, at }).then(keep, () => keep(null));
     return () => {
       open = false;
     };
-  }, [JSON.stringify(request), part, at]);
-  return piece;
+  }, [key]);
+  return { ...latest.piece, exact: latest.key === key };
 }
 
 /** Tokens around a place, all if they are few. */
@@ -90,18 +95,17 @@ function Attention({ manifest, sheet, state, set, pieces, theme }) {
   const row = useRow(pieces, request, "row", sheet.matrix ? cursor?.row : null);
   const column = useRow(pieces, request, "column", sheet.matrix ? cursor?.column : null);
   const otherRow = useRow(pieces, other || request, "row", sheet.matrix && other ? cursor?.row : null);
-  const value = row && cursor ? row.values[cursor.column] : null;
+  const at = (line) => (line.exact && line.values && cursor ? formatted(line.values[cursor.column]) : "…");
   const title = `${sheet.title}, ${sheet.layers[state.layer] || "layer 0"}, head ${state.head}`;
   const view = state.view && { row: state.view[0], column: state.view[1], cell: state.view[2] };
-  const size = useRef({ width: 0, height: 0 });
+  const seen = useRef(null);
   const [failure, setFailure] = useState("");
   const point = (cell) => set({ cursor: cell && [cell.row, cell.column] });
   const save = async (form) => {
     setFailure("");
     try {
-      const canvas = document.querySelector(".matrix canvas");
-      const box = canvas.getBoundingClientRect();
-      const part = region(view, { width: box.width - 122, height: box.height - 98 }, sheet);
+      const { view: shown, size, canvas } = seen.current;
+      const part = region(shown, size, sheet);
       const name = `${sheet.title} ${state.layer}.${state.head}`.replace(/[^\p{L}\p{N}]+/gu, "-");
       if (form === "png") return canvas.toBlob((blob) => download(`${name}.png`, blob));
       const { parts, top } = await numbersOf(pieces, request, part);
@@ -141,11 +145,11 @@ function Attention({ manifest, sheet, state, set, pieces, theme }) {
       ${sheet.drawn && html`<p class="faint">A circle marks the key that a row took.</p>`}
       ${sheet.matrix &&
       html`<p class="readout" aria-live="polite">
-          ${value === null
+          ${!cursor
             ? "Point at a cell, or move with the arrow keys."
             : html`<bdi>${visible(sheet.rows[cursor.row])}</bdi> → <bdi>${visible(sheet.columns[cursor.column])}</bdi>:
-                <output>${formatted(value)}</output>
-                ${other && otherRow && html` and <output>${formatted(otherRow.values[cursor.column])}</output>`}
+                ${" "}<output>${at(row)}</output>
+                ${other && html`${" and "}<output>${at(otherRow)}</output>`}
                 ${sheet.drawn?.[state.example][state.layer][state.head][cursor.row] === cursor.column ? " (taken)" : ""}
                 ${state.locked ? " (locked)" : ""}`}
         </p>
@@ -162,6 +166,7 @@ function Attention({ manifest, sheet, state, set, pieces, theme }) {
                 view=${view}
                 cursor=${cursor}
                 locked=${state.locked}
+                seen=${number ? null : seen}
                 label=${number ? `${shown.title}, ${shown.layers[place.layer]}, head ${place.head}` : title}
                 onView=${(next) => set({ view: next && [next.row, next.column, next.cell] })}
                 onCursor=${point}
@@ -179,8 +184,8 @@ function Attention({ manifest, sheet, state, set, pieces, theme }) {
           name="Keys"
           tokens=${columnTokens}
           from=${columnsFrom}
-          values=${row?.values}
-          top=${row?.top}
+          values=${row.values}
+          top=${row.top}
           at=${cursor?.column}
           theme=${theme}
           onPick=${(index, hover) => !(hover && state.locked) && set({ cursor: [cursor?.row ?? 0, index] })}
@@ -190,8 +195,8 @@ function Attention({ manifest, sheet, state, set, pieces, theme }) {
           name="Queries"
           tokens=${rowTokens}
           from=${rowsFrom}
-          values=${column?.values}
-          top=${column?.top}
+          values=${column.values}
+          top=${column.top}
           at=${cursor?.row}
           theme=${theme}
           onPick=${(index, hover) => !(hover && state.locked) && set({ cursor: [index, cursor?.column ?? 0] })}
@@ -244,6 +249,7 @@ function Explorer({ model, pieces }) {
   const set = (part) => {
     const next = checked({ ...latest.current, ...part }, about.current);
     if (part.sheet !== undefined && part.sheet !== latest.current.sheet) Object.assign(next, checked({ ...next, cursor: null, view: null, minus: null, locked: false }, about.current));
+    if (JSON.stringify(next) === JSON.stringify(latest.current)) return;
     latest.current = next;
     setState(next);
     model.set("state", next);
@@ -273,7 +279,7 @@ function Explorer({ model, pieces }) {
     };
   }, []);
   const sheet = manifest.sheets[state.sheet];
-  return html`<main class="saccade" data-theme=${theme}>
+  return html`<div class="saccade" data-theme=${theme}>
     <header>
       <h1>${visible(manifest.title, 80).replaceAll("␣", " ")}</h1>
       <${SavePage} pieces=${pieces} />
@@ -290,7 +296,7 @@ function Explorer({ model, pieces }) {
       <${Select} name="Sheet" value=${state.sheet} options=${manifest.sheets.map((each, at) => `${at + 1}: ${visible(each.title, 60).replaceAll("␣", " ")}`)} onPick=${(at) => set({ sheet: at })} />
     </nav>`}
     <${VIEWS[sheet.kind] ?? Attention} key=${`${manifest.book} ${state.sheet}`} manifest=${manifest} sheet=${sheet} state=${state} set=${set} pieces=${pieces} theme=${theme} />
-  </main>`;
+  </div>`;
 }
 
 /** The view of each kind of sheet. */
@@ -310,7 +316,7 @@ const VIEWS = {
 export function render({ model, el }) {
   const manifest = model.get("manifest");
   if (manifest?.format !== FORMAT) {
-    mount(html`<p class="error" role="alert">Expected a page of format ${FORMAT}, got ${String(manifest?.format)}. Write it again with this version.</p>`, el);
+    failed(el, new Error(`Expected a page of format ${FORMAT}, got ${manifest?.format}. Write it again with this version.`));
     return () => mount(null, el);
   }
   const pieces = new Pieces(model);
@@ -319,6 +325,11 @@ export function render({ model, el }) {
     mount(null, el);
     pieces.close();
   };
+}
+
+/** Draw an error in the place of the explorer. */
+export function failed(el, error) {
+  mount(html`<div class="saccade"><p class="error" role="alert">${error.message}</p></div>`, el);
 }
 
 const FORMAT = 1;

@@ -29,7 +29,7 @@ const TABLES = { light: [table(LIGHT), table(AGAINST)], dark: [table(DARK), tabl
 /** The colour of a share of the scale, from -1 to 1, as [red, green, blue]. */
 export function colourOf(share, theme) {
   const steps = TABLES[theme][share < 0 ? 1 : 0];
-  const at = Math.min(STEPS - 1, Math.round(Math.abs(share) * (STEPS - 1))) * 3;
+  const at = Math.min(STEPS - 1, Math.round((Math.abs(share) || 0) * (STEPS - 1))) * 3;
   return [steps[at], steps[at + 1], steps[at + 2]];
 }
 
@@ -44,7 +44,7 @@ export function inkOn(share, theme) {
     const part = value / 255;
     return part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
   });
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#14161d" : "#ffffff";
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000000" : "#ffffff";
 }
 
 /** Paint values into an RGBA array. */

@@ -69,6 +69,7 @@ export class Pieces {
     entry.promise = this.ask(request).then(
       (piece) => {
         entry.piece = piece;
+        if (this.cache.get(key) !== entry) return piece;
         entry.bytes = piece.values.byteLength;
         this.bytes += entry.bytes;
         this.trim();
@@ -81,6 +82,12 @@ export class Pieces {
     );
     this.cache.set(key, entry);
     return entry.promise;
+  }
+
+  /** Forget all pieces. */
+  clear() {
+    this.cache.clear();
+    this.bytes = 0;
   }
 
   /** Return a piece that has arrived, or null. */
@@ -105,16 +112,11 @@ export function formatted(value) {
   return text.includes("e") || !text.includes(".") ? text : text.replace(/\.?0+$/, "");
 }
 
-/** A token as a label: characters that cannot be seen have stand-ins, long tokens are cut. */
+const [JOINERS, SPACES, UNSEEN] = ["\u200c\u200d", /[\t-\r\x1c-\x1f\x85\p{Z}]/u, /\p{C}/u];
+
+/** A token as a label: characters that cannot be seen have stand-ins, as in pictures. Long tokens are cut. */
 export function visible(token, length = 40) {
-  let text = "";
-  for (const character of String(token).slice(0, 4 * length)) {
-    const code = character.codePointAt(0);
-    if (character === " " || character === "\t" || character === "\n") text += "␣";
-    else if (code < 32 || (code >= 0x7f && code < 0xa0) || (code >= 0xd800 && code < 0xe000)) text += "·";
-    else if ((code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) || code === 0x200e || code === 0x200f) text += "·";
-    else text += character;
-  }
-  const letters = Array.from(text);
-  return letters.length > length ? `${letters.slice(0, length - 1).join("")}…` : text || "·";
+  const seen = (character) => (JOINERS.includes(character) ? character : SPACES.test(character) ? "␣" : UNSEEN.test(character) ? "·" : character);
+  const letters = Array.from(String(token).slice(0, 4 * length), seen);
+  return letters.length > length ? `${letters.slice(0, length - 1).join("")}…` : letters.join("") || "·";
 }

@@ -177,8 +177,13 @@ export class Model {
 
 /** Open the page of a file. */
 export async function openFile(render, el) {
-  const manifest = JSON.parse(new TextDecoder().decode(await unpacked("manifest")));
-  const numbers = new Float32Array(await unpacked("numbers"));
+  const open = async () => {
+    const manifest = JSON.parse(new TextDecoder().decode(await unpacked("manifest")));
+    return [manifest, new Float32Array(await unpacked("numbers"))];
+  };
+  const [manifest, numbers] = await open().catch((error) => {
+    throw new Error(`The file is damaged (${error.message}). Save it again.`);
+  });
   const book = new FileBook(manifest, numbers);
   return render({ model: new Model(manifest, (request) => book.piece(request)), el });
 }

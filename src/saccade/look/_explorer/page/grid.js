@@ -66,17 +66,18 @@ export function Grid({ pieces, number, sheet, example, measure, order, layer, he
   const values = measures[measure] ?? sheet.layers.map(() => Array(sheet.heads).fill(null));
   const [low, high] = ends(values);
   const share = (value) => (value === null ? 0 : high > low ? 0.06 + (0.94 * (value - low)) / (high - low) : 0.5);
+  const focused = () => requestAnimationFrame(() => table.current?.querySelector('[tabindex="0"]')?.focus());
   const keys = (event) => {
     const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
     if (!steps) return;
     const to = [Math.max(0, Math.min(sheet.layers.length - 1, layer + steps[0])), Math.max(0, Math.min(sheet.heads - 1, head + steps[1]))];
     event.preventDefault();
     onPick(...to);
-    requestAnimationFrame(() => table.current?.querySelector('[tabindex="0"]')?.focus());
+    focused();
   };
-  const cell = (at, number, value, text) => html`<button
+  const cell = (at, number, value, text, reached = at === layer && number === head) => html`<button
     class=${at === layer && number === head ? "head on" : "head"}
-    tabindex=${at === layer && number === head ? 0 : -1}
+    tabindex=${reached ? 0 : -1}
     aria-pressed=${at === layer && number === head}
     aria-label=${`${sheet.layers[at] || "layer"}, head ${number}${value === null ? "" : `, ${measure} ${formatted(value)}`}`}
     title=${`${sheet.layers[at]}, head ${number}${value === null ? "" : `: ${measure} ${formatted(value)}`}`}
@@ -86,11 +87,20 @@ export function Grid({ pieces, number, sheet, example, measure, order, layer, he
     ${text}
   </button>`;
   const list = () => {
-    const heads = ordered(values, order === "largest");
-    return html`<ol class="ordered" aria-label="Heads in order">
-      ${heads.slice(0, MOST).map(
-        (each) =>
-          html`<li>${cell(each.layer, each.head, each.value, `${each.layer}.${each.head}`)} <span>${each.value === null ? "" : formatted(each.value)}</span></li>`,
+    const heads = ordered(values, order === "largest").slice(0, MOST);
+    const chosen = Math.max(0, heads.findIndex((each) => each.layer === layer && each.head === head));
+    const along = (event) => {
+      const step = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1 }[event.key];
+      const next = heads[chosen + step];
+      if (!step || !next) return;
+      event.preventDefault();
+      onPick(next.layer, next.head);
+      focused();
+    };
+    return html`<ol class="ordered" aria-label="Heads in order" ref=${table} onKeyDown=${along}>
+      ${heads.map(
+        (each, at) =>
+          html`<li>${cell(each.layer, each.head, each.value, `${each.layer}.${each.head}`, at === chosen)} <span>${each.value === null ? "" : formatted(each.value)}</span></li>`,
       )}
     </ol>`;
   };

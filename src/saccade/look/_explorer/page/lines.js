@@ -21,6 +21,7 @@ function stretches(values, count) {
   for (let start = 0; start < values.length; start += length) {
     let [low, high] = [Infinity, -Infinity];
     for (let at = start; at < Math.min(values.length, start + length); at++) {
+      if (!Number.isFinite(values[at])) continue;
       low = Math.min(low, values[at]);
       high = Math.max(high, values[at]);
     }
@@ -45,21 +46,40 @@ export function Line({ name, pieces, request, tokens, at, onPick }) {
     };
   }, [JSON.stringify(request), name]);
   if (failure) return html`<p class="error" role="alert">${failure}</p>`;
-  const values = piece?.values ?? new Float32Array(tokens.length);
+  const values = piece?.values ?? new Float32Array(0);
   const { top, points } = outline(values);
   const pick = (event) => {
     const box = event.currentTarget.getBoundingClientRect();
     const index = Math.floor(((event.clientX - box.left) / box.width) * values.length);
-    onPick(Math.max(0, Math.min(values.length - 1, index)));
+    if (piece) onPick(Math.max(0, Math.min(values.length - 1, index)));
+  };
+  const keys = (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key] ?? 0;
+    if (!step || !piece) return;
+    event.preventDefault();
+    onPick(value === null ? 0 : Math.max(0, Math.min(values.length - 1, at + step)));
   };
   const value = at === null || at === undefined || !piece ? null : values[at];
-  const x = at === null || at === undefined ? 0 : ((at + 0.5) * WIDTH) / Math.max(1, values.length);
+  const x = value === null ? 0 : ((at + 0.5) * WIDTH) / values.length;
+  const words = value === null ? `0 to ${formatted(top)}` : `${visible(tokens[at] ?? String(at))}: ${formatted(value)}`;
   return html`<figure class="line" data-name=${name}>
     <figcaption>
-      ${name} <span class="faint">${value === null ? `0 to ${formatted(top)}` : `${visible(tokens[at] ?? String(at))}: ${formatted(value)}`}</span>
+      ${name} <span class="faint">${piece ? words : "…"}</span>
     </figcaption>
-    <svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label=${`${name}, ${values.length} numbers up to ${formatted(top)}`} onClick=${pick}>
-      <polyline points=${points.map((point) => point.map((each) => each.toFixed(2)).join(",")).join(" ")} />
+    <svg
+      viewBox=${`0 0 ${WIDTH} ${HEIGHT}`}
+      preserveAspectRatio="none"
+      tabindex="0"
+      role="slider"
+      aria-label=${`${name}, ${tokens.length} numbers`}
+      aria-valuemin="0"
+      aria-valuemax=${Math.max(0, tokens.length - 1)}
+      aria-valuenow=${at ?? 0}
+      aria-valuetext=${words}
+      onClick=${pick}
+      onKeyDown=${keys}
+    >
+      <polyline points=${points.filter((point) => point.every(Number.isFinite)).map((point) => point.map((each) => each.toFixed(2)).join(",")).join(" ")} />
       ${value !== null && html`<line x1=${x} x2=${x} y1="0" y2=${HEIGHT} />`}
     </svg>
   </figure>`;

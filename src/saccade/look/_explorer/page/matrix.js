@@ -2,11 +2,11 @@
 
 import { formatted, visible } from "./data.js";
 import { css, inkOn, paint } from "./colours.js";
-import { html, useEffect, useLayoutEffect, useRef, useState } from "./preact.js";
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";
 
 const LABEL = 13; // CSS pixels a row needs for its label
-const LEFT = 120; // CSS pixels of the labels' column, and of the labels' line above
-const ABOVE = 96;
+const LEFT = [28, 120]; // CSS pixels of the labels' column, and of the labels' line above, at least and at most
+const ABOVE = [28, 96];
 const CHOSEN = 4; // CSS pixels of a cell that can hold a mark
 const FONT = "12px system-ui, sans-serif";
 
@@ -16,11 +16,20 @@ export function fitted(rows, columns, width, height) {
   return { row: 0, column: 0, cell };
 }
 
-/** The level whose cells are at least a device pixel. */
+/** The first level whose cells are at least a device pixel, so that no number is between two pixels. */
 export function levelOf(cell, ratio, rows, columns, tile) {
   let level = 0;
-  while (cell * ratio * 2 ** (level + 1) <= 1.001 && Math.max(rows, columns) / 2 ** level > tile) level++;
+  while (cell * ratio * 2 ** level < 0.999 && Math.max(rows, columns) / 2 ** level > tile) level++;
   return level;
+}
+
+/** The room that labels need. */
+function marginsOf(sheet) {
+  const context = document.createElement("canvas").getContext("2d");
+  context.font = FONT;
+  const widest = (tokens, length) => tokens.slice(0, 1000).reduce((most, token) => Math.max(most, context.measureText(visible(token, length)).width), 0);
+  const within = ([least, most], width) => Math.max(least, Math.min(most, Math.ceil(width) + 12));
+  return { left: within(LEFT, widest(sheet.rows, 16)), above: within(ABOVE, widest(sheet.columns, 14)) };
 }
 
 function limited(view, rows, columns, width, height) {
@@ -60,7 +69,7 @@ export function tilesOf(view, width, height, sheet, tile, ratio) {
   return tiles;
 }
 
-function drawLabels(context, sheet, view, size, cursor, { ink, accent, ground }) {
+function drawLabels(context, sheet, view, size, cursor, { left, above }, { ink, accent, ground }) {
   const every = Math.max(1, Math.ceil(LABEL / view.cell));
   context.font = FONT;
   context.textBaseline = "middle";
@@ -75,24 +84,24 @@ function drawLabels(context, sheet, view, size, cursor, { ink, accent, ground })
     const text = visible(sheet.rows[index], 16);
     if (on) {
       context.fillStyle = ground;
-      context.fillRect(0, ABOVE + y - LABEL / 2, LEFT - 4, LABEL);
+      context.fillRect(0, above + y - LABEL / 2, left - 4, LABEL);
     }
     context.fillStyle = on ? accent : ink;
     context.textAlign = "right";
-    context.fillText(text, LEFT - 6, ABOVE + y, LEFT - 10);
+    context.fillText(text, left - 6, above + y, left - 10);
   };
   const column = (index, x, on) => {
     if (x < 0 || x > size.width) return;
     context.save();
-    context.translate(LEFT + x, ABOVE - 6);
+    context.translate(left + x, above - 6);
     context.rotate(-Math.PI / 2);
     context.textAlign = "left";
     if (on) {
       context.fillStyle = ground;
-      context.fillRect(0, -LABEL / 2, ABOVE - 8, LABEL);
+      context.fillRect(0, -LABEL / 2, above - 8, LABEL);
     }
     context.fillStyle = on ? accent : ink;
-    context.fillText(visible(sheet.columns[index], 14), 0, 0, ABOVE - 10);
+    context.fillText(visible(sheet.columns[index], 14), 0, 0, above - 10);
     context.restore();
   };
   draw(sheet.rows, view.row, size.height, cursor?.row, row);
@@ -100,13 +109,13 @@ function drawLabels(context, sheet, view, size, cursor, { ink, accent, ground })
 }
 
 /** Mark the key that each row of hard attention took. */
-function drawChosen(context, drawn, view, size, { accent, ground }) {
+function drawChosen(context, drawn, view, size, { left, above }, { accent, ground }) {
   if (!drawn || view.cell < CHOSEN) return;
   const first = Math.floor(view.row);
   drawn.slice(first, first + Math.ceil(size.height / view.cell) + 1).forEach((column, line) => {
     if (column < 0) return;
     context.beginPath();
-    context.arc(LEFT + (column + 0.5 - view.column) * view.cell, ABOVE + (first + line + 0.5 - view.row) * view.cell, view.cell / 4, 0, 2 * Math.PI);
+    context.arc(left + (column + 0.5 - view.column) * view.cell, above + (first + line + 0.5 - view.row) * view.cell, view.cell / 4, 0, 2 * Math.PI);
     context.lineWidth = 3;
     context.strokeStyle = ground;
     context.stroke();
@@ -117,7 +126,8 @@ function drawChosen(context, drawn, view, size, { accent, ground }) {
 }
 
 /** Draw what has arrived, and return the number of missing tiles. */
-function draw(canvas, { sheet, pieces, request, view, size, cursor, locked, theme, tile, ratio }) {
+function draw(canvas, { sheet, pieces, request, view, size, margins, cursor, locked, theme, tile, ratio }) {
+  const { left, above } = margins;
   const context = canvas.getContext("2d");
   const styles = getComputedStyle(canvas);
   const [ink, accent, line, ground] = ["--ink", "--accent", "--line", "--raised"].map((name) => styles.getPropertyValue(name).trim());
@@ -125,7 +135,7 @@ function draw(canvas, { sheet, pieces, request, view, size, cursor, locked, them
   context.clearRect(0, 0, canvas.width, canvas.height);
   context.save();
   context.beginPath();
-  context.rect(LEFT, ABOVE, size.width, size.height);
+  context.rect(left, above, size.width, size.height);
   context.clip();
   context.imageSmoothingEnabled = false;
   let missing = 0;
@@ -137,8 +147,8 @@ function draw(canvas, { sheet, pieces, request, view, size, cursor, locked, them
     }
     const cells = 2 ** part.level;
     const [height, width] = piece.shape;
-    const x = LEFT + (part.column * tile * cells - view.column) * view.cell;
-    const y = ABOVE + (part.row * tile * cells - view.row) * view.cell;
+    const x = left + (part.column * tile * cells - view.column) * view.cell;
+    const y = above + (part.row * tile * cells - view.row) * view.cell;
     context.drawImage(canvasOf(piece, piece.top, theme), x, y, width * cells * view.cell, height * cells * view.cell);
   }
   if (view.cell >= 9) {
@@ -146,38 +156,46 @@ function draw(canvas, { sheet, pieces, request, view, size, cursor, locked, them
     context.lineWidth = 0.5;
     context.beginPath();
     for (let row = Math.ceil(view.row); row <= Math.min(sheet.rows.length, view.row + size.height / view.cell); row++) {
-      context.moveTo(LEFT, ABOVE + (row - view.row) * view.cell);
-      context.lineTo(LEFT + (sheet.columns.length - view.column) * view.cell, ABOVE + (row - view.row) * view.cell);
+      context.moveTo(left, above + (row - view.row) * view.cell);
+      context.lineTo(left + (sheet.columns.length - view.column) * view.cell, above + (row - view.row) * view.cell);
     }
     for (let column = Math.ceil(view.column); column <= Math.min(sheet.columns.length, view.column + size.width / view.cell); column++) {
-      context.moveTo(LEFT + (column - view.column) * view.cell, ABOVE);
-      context.lineTo(LEFT + (column - view.column) * view.cell, ABOVE + (sheet.rows.length - view.row) * view.cell);
+      context.moveTo(left + (column - view.column) * view.cell, above);
+      context.lineTo(left + (column - view.column) * view.cell, above + (sheet.rows.length - view.row) * view.cell);
     }
     context.stroke();
   }
-  drawChosen(context, sheet.drawn?.[request.example]?.[request.layer]?.[request.head], view, size, { accent, ground });
+  drawChosen(context, sheet.drawn?.[request.example]?.[request.layer]?.[request.head], view, size, margins, { accent, ground });
   if (cursor) {
     const side = Math.max(3, view.cell);
-    const x = LEFT + (cursor.column - view.column) * view.cell;
-    const y = ABOVE + (cursor.row - view.row) * view.cell;
+    const x = left + (cursor.column - view.column) * view.cell;
+    const y = above + (cursor.row - view.row) * view.cell;
     context.strokeStyle = accent;
     context.globalAlpha = 0.45;
     context.lineWidth = 1;
-    context.strokeRect(LEFT - 1, y, size.width + 2, side);
-    context.strokeRect(x, ABOVE - 1, side, size.height + 2);
+    context.strokeRect(left - 1, y, size.width + 2, side);
+    context.strokeRect(x, above - 1, side, size.height + 2);
     context.globalAlpha = 1;
     context.lineWidth = locked ? 3 : 2;
     context.strokeRect(x, y, side, side);
   }
   context.restore();
-  drawLabels(context, sheet, view, size, cursor, { ink, accent, ground });
+  drawLabels(context, sheet, view, size, cursor, margins, { ink, accent, ground });
   return missing;
+}
+
+/** The colours with the numbers at their ends. */
+function Scale({ ends: { low, top }, theme }) {
+  const stops = Array.from({ length: 9 }, (_, at) => css(low + ((1 - low) * at) / 8, theme));
+  return html`<span class="scale" role="img" aria-label=${`Colours from ${formatted(low * top)} to ${formatted(top)}`}>
+    <span>${formatted(low * top)}</span><span class="bar" style=${{ background: `linear-gradient(to right, ${stops.join(", ")})` }}></span><span>${formatted(top)}</span>
+  </span>`;
 }
 
 /**
  * The matrix of a place. `onCursor(cell)` and `onLock(cell)` report {row, column} or null.
  */
-export function Matrix({ sheet, pieces, request, tile, theme, view: given, cursor, locked, onView, onCursor, onLock, label, maxHeight = 640 }) {
+export function Matrix({ sheet, pieces, request, tile, theme, view: given, cursor, locked, onView, onCursor, onLock, label, seen, maxHeight = 640 }) {
   const canvas = useRef(null);
   const frame = useRef(null);
   const [width, setWidth] = useState(0);
@@ -192,15 +210,15 @@ export function Matrix({ sheet, pieces, request, tile, theme, view: given, curso
     observer.observe(frame.current);
     return () => observer.disconnect();
   }, []);
-  const room = { width: Math.max(60, width - LEFT - 2), height: maxHeight - ABOVE };
+  const margins = useMemo(() => marginsOf(sheet), [sheet]);
+  const { left, above } = margins;
+  const room = { width: Math.max(60, width - left - 2), height: maxHeight - above };
   const whole = fitted(rows, columns, room.width, room.height);
   const view = limited(given ?? whole, rows, columns, room.width, room.height);
   const size = {
     width: Math.min(room.width, Math.ceil(columns * view.cell)),
     height: Math.min(room.height, Math.ceil(rows * view.cell)),
   };
-  const latest = useRef(null);
-  latest.current = { view, size, whole };
   useEffect(() => {
     if (!width) return;
     let open = true;
@@ -219,15 +237,17 @@ export function Matrix({ sheet, pieces, request, tile, theme, view: given, curso
   }, [JSON.stringify(request), width, view.row, view.column, view.cell]);
   useLayoutEffect(() => {
     if (!width || !canvas.current) return;
-    const missing = draw(canvas.current, { sheet, pieces, request, view, size, cursor, locked, theme, tile, ratio });
-    canvas.current.dataset.missing = missing;
+    const missing = draw(canvas.current, { sheet, pieces, request, view, size, margins, cursor, locked, theme, tile, ratio });
+    Object.assign(canvas.current.dataset, { missing, left, above, ...view });
+    if (seen) seen.current = { view, size, canvas: canvas.current };
   });
 
+  const ends = tilesOf(view, size.width, size.height, sheet, tile, ratio).map((part) => pieces.arrived({ ...request, ...part })).find(Boolean);
   const cellAt = (event) => {
     const box = canvas.current.getBoundingClientRect();
-    const row = Math.floor((event.clientY - box.top - ABOVE) / view.cell + view.row);
-    const column = Math.floor((event.clientX - box.left - LEFT) / view.cell + view.column);
-    const inside = event.clientX - box.left >= LEFT && event.clientY - box.top >= ABOVE;
+    const row = Math.floor((event.clientY - box.top - above) / view.cell + view.row);
+    const column = Math.floor((event.clientX - box.left - left) / view.cell + view.column);
+    const inside = event.clientX - box.left >= left && event.clientY - box.top >= above;
     return inside && row >= 0 && row < rows && column >= 0 && column < columns ? { row, column } : null;
   };
   const zoom = (factor, around) => {
@@ -298,12 +318,13 @@ export function Matrix({ sheet, pieces, request, tile, theme, view: given, curso
       role="application"
       aria-roledescription="matrix"
       aria-label=${`${label}. Arrow keys move the cursor, Enter locks it, plus and minus zoom, 0 shows everything.`}
-      width=${Math.round((LEFT + size.width + 2) * ratio)}
-      height=${Math.round((ABOVE + size.height + 2) * ratio)}
-      style=${{ width: `${LEFT + size.width + 2}px`, height: `${ABOVE + size.height + 2}px` }}
+      width=${Math.round((left + size.width + 2) * ratio)}
+      height=${Math.round((above + size.height + 2) * ratio)}
+      style=${{ width: `${left + size.width + 2}px`, height: `${above + size.height + 2}px`, touchAction: given ? "none" : "pan-y" }}
       onPointerDown=${down}
       onPointerMove=${move}
       onPointerUp=${up}
+      onPointerCancel=${() => (drag.current = null)}
       onPointerLeave=${() => !locked && !drag.current && onCursor(null)}
       onKeyDown=${keys}
     ></canvas>
@@ -312,19 +333,30 @@ export function Matrix({ sheet, pieces, request, tile, theme, view: given, curso
       <button onClick=${() => zoom(1.5)} title="Zoom in (+)" aria-label="Zoom in">+</button>
       <button onClick=${() => zoom(1 / 1.5)} title="Zoom out (−)" aria-label="Zoom out">−</button>
       <button onClick=${() => onView(null)} title="Show everything (0)">All</button>
+      ${ends && html`<${Scale} ends=${ends} theme=${theme} />`}
     </div>
   </div>`;
 }
 
 /** Tokens coloured by their numbers: the text as people read it. */
 export function Tokens({ tokens, values, top, at, theme, name, onPick, from = 0 }) {
-  return html`<p class="tokens" dir="auto" aria-label=${name}>
+  const list = useRef(null);
+  const inside = at >= from && at < from + tokens.length ? at : from;
+  const keys = (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    onPick?.(Math.max(from, Math.min(from + tokens.length - 1, inside + step)));
+    requestAnimationFrame(() => list.current?.querySelector('[tabindex="0"]')?.focus());
+  };
+  return html`<div class="tokens" dir="auto" role="group" aria-label=${name} ref=${list} onKeyDown=${keys}>
     ${tokens.map((token, index) => {
       const share = values ? values[index + from] / (top || 1) : 0;
       const colour = values ? { background: css(share, theme), color: inkOn(share, theme) } : {};
       return html`<button
         class=${index + from === at ? "token on" : "token"}
         style=${colour}
+        tabindex=${index + from === inside ? 0 : -1}
         title=${values ? formatted(values[index + from]) : ""}
         aria-pressed=${index + from === at}
         onClick=${() => onPick?.(index + from)}
@@ -333,5 +365,5 @@ export function Tokens({ tokens, values, top, at, theme, name, onPick, from = 0 
         ${visible(token)}
       </button>`;
     })}
-  </p>`;
+  </div>`;
 }

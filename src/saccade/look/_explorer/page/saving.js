@@ -69,7 +69,7 @@ export function svgOf(parts, sheet, { rows, columns }, top, theme, title) {
   ];
   const box = [left + width * CELL + 10, above + height * CELL + 10];
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" role="img" width="${box[0]}" height="${box[1]}" viewBox="0 0 ${box[0]} ${box[1]}" font-family="system-ui, sans-serif" font-size="11" fill="${ink}">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" role="img" width="${box[0]}" height="${box[1]}" viewBox="0 0 ${box[0]} ${box[1]}" font-family="system-ui, sans-serif" font-size="12" fill="${ink}">`,
     `<title>${escaped(title)}</title><rect width="100%" height="100%" fill="${paper}"/>`,
     ...cells,
     ...names,

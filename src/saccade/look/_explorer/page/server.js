@@ -14,13 +14,7 @@ export async function openServer(render, el) {
     const about = await answer.json().catch(() => ({}));
     throw new Error(about.error ?? `The explorer's server answered ${answer.status}. Start it again.`);
   };
-  let manifest;
-  try {
-    manifest = await (await ask("manifest")).json();
-  } catch (error) {
-    el.textContent = error.message;
-    return () => {};
-  }
+  const manifest = await (await ask("manifest")).json();
   const piece = async (request) => {
     try {
       return new DataView(await (await ask(request.piece === "live" ? "live" : "piece", request)).arrayBuffer());
