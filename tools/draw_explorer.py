@@ -17,7 +17,7 @@ from saccade.look._explorer.pages import blocks
 from saccade.look._explorer.sheets import Book
 
 PICTURE = NUMBERS.parents[1] / "pictures/explorer.png"
-STATE = {"sheet": 2, "layer": 1, "head": 1, "cursor": [6, 3], "locked": True, "theme": "light"}
+STATE = {"sheet": 3, "layer": 1, "head": 1, "cursor": [3, 20], "locked": True, "theme": "light"}
 
 
 def write_numbers(run: str, text: str) -> None:
