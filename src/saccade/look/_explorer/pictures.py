@@ -45,7 +45,7 @@ def _layers(sheets: Sequence[Sheet]) -> list[Sheet]:
     layers = [name.removeprefix(common) or str(number) for number, name in enumerate(names)]
     read = [sheet.matrix for sheet in sheets]
     assert all(read)
-    title = common.rstrip(" ,:") or sheets[0].title
+    title = common.rstrip(" ,:").removesuffix(" of") or sheets[0].title
     return [replace(sheets[0], title=title, layers=layers, measures=measures, matrix=lambda at: read[at.layer](at))]  # type: ignore[misc]
 
 
@@ -168,28 +168,29 @@ def _bars(picture: Picture) -> list[Sheet]:
 
 def _curves(picture: Picture) -> list[Sheet]:
     """A sheet with a row for each line and a column for each x of any, NaN for no number."""
-    behind, labels = picture.behind, picture.more["labels"]
-    places = sorted({x for line in behind["x"] for x in line})
-    values = torch.full((len(behind["x"]), len(places)), torch.nan, dtype=torch.float64)
-    for row, (line, heights) in enumerate(zip(behind["x"], behind["values"], strict=True)):
-        values[row, [places.index(x) for x in line]] = torch.as_tensor(heights, dtype=torch.float64)
-    extra = {"x": places, "labels": list(labels), "mark": behind["mark"], "log": "x" in picture.more["log"]}
+    lines, labels = picture.more["lines"], picture.more["labels"]
+    places = sorted({float(x) for line in lines for x in line.x})
+    values = torch.full((len(lines), len(places)), torch.nan, dtype=torch.float64)
+    for row, line in enumerate(lines):
+        values[row, [places.index(x) for x in line.x]] = torch.as_tensor(line.y, dtype=torch.float64)
+    log = "x" in picture.more["log"]
+    extra = {"x": places, "labels": list(labels), "mark": picture.behind["mark"], "log": log}
     names = [f"{x:.6g}" for x in places]
-    return [Sheet("curve", picture.title, behind["rows"], names, _fixed(values), note=picture.note, extra=extra)]
+    return [
+        Sheet("curve", picture.title, picture.behind["rows"], names, _fixed(values), note=picture.note, extra=extra)
+    ]
 
 
 def _fit(picture: Picture) -> list[Sheet]:
-    behind, predicted = picture.behind, picture.more["prediction"]
+    more, predicted = picture.more, picture.more["prediction"]
+    parts = {name: None if more[name] is None else more[name].tolist() for name in ("x", "points", "weights", "slope")}
     extra = {
-        "x": behind["x"],
-        "labels": list(picture.more["labels"]),
-        "points": behind["points"],
-        "weights": behind["weights"],
-        "slope": behind["slope"],
+        **parts,
+        "labels": list(more["labels"]),
         "predicted": [predicted.x, predicted.mean, predicted.lower, predicted.upper],
     }
-    names = [f"{x:.6g}" for x in behind["x"]]
-    return [Sheet("curve", picture.title, behind["rows"], names, _fixed(behind["values"]), extra=extra)]
+    names = [f"{x:.6g}" for x in more["x"].tolist()]
+    return [Sheet("curve", picture.title, picture.behind["rows"], names, _fixed(more["values"]), extra=extra)]
 
 
 def _png(pixels: Tensor) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -37,6 +37,7 @@ class Layer:
     entropy: Tensor | None
     received: Tensor | None
     sink: Tensor | None
+    index: Tensor | None
 
     @classmethod
     def of(cls, record: Record) -> "Layer | None":
@@ -82,6 +83,7 @@ class Layer:
             part("entropy", entropy, queries),
             part("received", received, keys),
             part("sink", record.sink, queries),
+            part("index", record.index, queries),
         )
 
     def matrix(self, place: Place) -> Tensor:
@@ -230,13 +232,21 @@ def _sheet(shape: Shape, layers: list[Layer], rows: Sequence[str] | None, column
         dict.fromkeys(listed),
         {name: lambda place, name=name: lines[place.layer][name](place) for name in _common(lines)},  # type: ignore[misc]
         note,
-        summary=summary,
+        _drawn(layers),
+        summary,
     )
     if shape.batch * len(layers) * shape.heads * shape.queries * max(1, shape.keys) > _AT_ONCE:
         return sheet
     parts = [[summary(layer, example) for layer in range(len(layers))] for example in range(shape.batch)]
     stacked = {name: torch.stack([torch.stack([part[name] for part in row]) for row in parts]) for name in listed}
     return replace(sheet, measures=stacked)
+
+
+def _drawn(layers: Sequence[Layer]) -> dict[str, list[Any]]:
+    """Return the key that each row of hard attention took, by example, layer and head, nothing of soft attention."""
+    index = [layer.index for layer in layers if layer.index is not None]
+    few = len(index) == len(layers) and sum(part.numel() for part in index) <= _MOST
+    return {"drawn": torch.stack(index, 1).tolist()} if few else {}
 
 
 def _named(record: Record) -> str:

@@ -134,7 +134,7 @@ function Attention({ manifest, sheet, state, set, pieces, theme }) {
       onOrder=${(order) => set({ order })}
     />`}
     <section class="panel" aria-label="Alignment">
-      <h2>${sheet.layers[state.layer] ? `${sheet.layers[state.layer]}, head ${state.head}` : "Alignment"}</h2>
+      <h2>${sheet.layers[state.layer] ? `${sheet.layers[state.layer]}, head ${state.head}` : sheet.title}</h2>
       <div class="controls">
         <${Select} name="Layer" value=${state.layer} options=${sheet.layers} onPick=${(layer) => set({ layer })} />
         <${Select} name="Head" value=${state.head} options=${Array.from({ length: sheet.heads }, (_, i) => String(i))} onPick=${(head) => set({ head })} />
@@ -142,6 +142,7 @@ function Attention({ manifest, sheet, state, set, pieces, theme }) {
         <${Compare} manifest=${manifest} state=${state} sheet=${sheet} set=${set} />
       </div>
       ${sheet.note && html`<p class="faint">${sheet.note}</p>`}
+      ${sheet.drawn && html`<p class="faint">A circle marks the key that a row took.</p>`}
       ${sheet.matrix &&
       html`<p class="readout" aria-live="polite">
           ${!cursor
@@ -149,6 +150,7 @@ function Attention({ manifest, sheet, state, set, pieces, theme }) {
             : html`<bdi>${visible(sheet.rows[cursor.row])}</bdi> → <bdi>${visible(sheet.columns[cursor.column])}</bdi>:
                 ${" "}<output>${at(row)}</output>
                 ${other && html`${" and "}<output>${at(otherRow)}</output>`}
+                ${sheet.drawn?.[state.example][state.layer][state.head][cursor.row] === cursor.column ? " (taken)" : ""}
                 ${state.locked ? " (locked)" : ""}`}
         </p>
         <div class=${other ? "pair" : ""}>

@@ -1,11 +1,12 @@
 // The views of numbers by name, and of curves.
 
 import { formatted } from "./data.js";
-import { Bars, Readout, Save, placeOf, svgFile, usePlane } from "./planes.js";
+import { Bars, Readout, Save, placeOf, svgFile, usePlane, useWidth } from "./planes.js";
 import { ticksOf } from "./bands.js";
 import { html, useRef } from "./preact.js";
 
-const [WIDTH, HEIGHT, LEFT, BELOW, TOP] = [720, 300, 64, 40, 10];
+const [WIDEST, HEIGHT, LEFT, BELOW, TOP] = [860, 300, 64, 40, 10];
+const ROOM = 44; // of a tick's label
 const LOW = 110; // of the part below a curve
 const short = (value) => formatted(Number(value.toPrecision(3)));
 const COLOURS = ["var(--accent)", "var(--second)", "#2e9e83", "#8d5fa8", "#b07d1e"];
@@ -40,17 +41,23 @@ export function logTicks(low, high) {
   return ticks.filter((tick) => tick >= low && tick <= high);
 }
 
-function Axes({ x, y, names, span, range, below, log }) {
-  const places = log ? logTicks(...span) : ticksOf(span[0], span[1] - span[0], 8);
+/** Ticks that have room beside the one before. */
+function apart(ticks, x) {
+  let last = -Infinity;
+  return ticks.filter((tick) => x(tick) - last > ROOM && ((last = x(tick)), true));
+}
+
+function Axes({ x, y, names, span, range, below, log, width }) {
+  const places = log ? apart(logTicks(...span), x) : ticksOf(span[0], span[1] - span[0], Math.max(2, Math.floor(width / 80)));
   return html`<g class="axes">
-    ${ticksOf(range[0], range[1] - range[0], 5).map((tick) => html`<line x1=${LEFT} x2=${WIDTH - 8} y1=${y(tick)} y2=${y(tick)} /><text x=${LEFT - 6} y=${y(tick) + 4} text-anchor="end">${formatted(tick)}</text>`)}
+    ${ticksOf(range[0], range[1] - range[0], 5).map((tick) => html`<line x1=${LEFT} x2=${width - 8} y1=${y(tick)} y2=${y(tick)} /><text x=${LEFT - 6} y=${y(tick) + 4} text-anchor="end">${formatted(tick)}</text>`)}
     ${places.map((tick) => html`<text x=${x(tick)} y=${below + 16} text-anchor="middle">${formatted(tick)}</text>`)}
-    <text x=${(LEFT + WIDTH) / 2} y=${below + 34} text-anchor="middle">${names[0]}</text>
+    <text x=${(LEFT + width) / 2} y=${below + 34} text-anchor="middle">${names[0]}</text>
     <text x="12" y=${(TOP + below) / 2} text-anchor="middle" transform=${`rotate(-90 12 ${(TOP + below) / 2})`}>${names[1]}</text>
   </g>`;
 }
 
-function Curve({ sheet, plane, at, onPick, node }) {
+function Curve({ sheet, plane, at, onPick, node, width }) {
   const fitted = Boolean(sheet.predicted);
   const span = [Math.min(...sheet.x), Math.max(...sheet.x)];
   const heights = [...plane.values, ...(sheet.points ?? []).map(([, height]) => height), ...(sheet.predicted ?? []).slice(1)].filter(Number.isFinite);
@@ -58,31 +65,31 @@ function Curve({ sheet, plane, at, onPick, node }) {
   const range = [least, most === least ? least + 1 : most];
   const lower = sheet.weights ?? sheet.slope;
   const bottom = HEIGHT - BELOW;
-  const [x, y] = [scaleOf(...span, LEFT, WIDTH - 8, sheet.log), scaleOf(...range, bottom, TOP)];
+  const [x, y] = [scaleOf(...span, LEFT, width - 8, sheet.log), scaleOf(...range, bottom, TOP)];
   const line = (row) => sheet.x.map((place, index) => [x(place), y(plane.at(row, index))]).filter((point) => point.every(Number.isFinite));
   const joined = (points) => points.map((point) => point.map((each) => each.toFixed(2)).join(",")).join(" ");
   const pick = (event) => {
     const box = event.currentTarget.getBoundingClientRect();
-    const place = ((event.clientX - box.left) / box.width) * WIDTH;
+    const place = ((event.clientX - box.left) / box.width) * width;
     const distances = sheet.x.map((each) => Math.abs(x(each) - place));
     onPick(distances.indexOf(Math.min(...distances)));
   };
   const rows = fitted ? [0] : sheet.rows.map((_, row) => row);
   const [px, mean, low, high] = sheet.predicted ?? [];
-  return html`<svg ref=${node} class="curve" viewBox=${`0 0 ${WIDTH} ${lower ? HEIGHT + LOW : HEIGHT}`} role="img" aria-label=${`${sheet.rows.join(", ")} over ${sheet.labels[0]}`} onPointerMove=${pick}>
-    <${Axes} x=${x} y=${y} names=${sheet.labels} span=${span} range=${range} below=${bottom} log=${sheet.log} />
+  return html`<svg ref=${node} class="curve" viewBox=${`0 0 ${width} ${lower ? HEIGHT + LOW : HEIGHT}`} role="img" aria-label=${`${sheet.rows.join(", ")} over ${sheet.labels[0]}`} onPointerMove=${pick}>
+    <${Axes} x=${x} y=${y} names=${sheet.labels} span=${span} range=${range} below=${bottom} log=${sheet.log} width=${width} />
     ${fitted && html`<polygon class="interval" points=${joined([...line(1), ...line(2).reverse()])} />`}
     ${(sheet.points ?? []).map(([place, height]) => html`<circle class="point" cx=${x(place)} cy=${y(height)} r="3" />`)}
     ${rows.map((row) => html`<polyline points=${joined(line(row))} fill="none" style=${{ stroke: COLOURS[row % COLOURS.length] }} stroke-width="2" />`)}
     ${fitted && html`<line class="predicted" x1=${x(px)} x2=${x(px)} y1=${y(low)} y2=${y(high)} /><rect class="predicted" x=${x(px) - 4} y=${y(mean) - 4} width="8" height="8" />`}
     ${sheet.mark && html`<line class="predicted" x1=${x(sheet.mark[0])} x2=${x(sheet.mark[0])} y1=${TOP} y2=${bottom} />`}
     ${at !== null && html`<line class="cursor" x1=${x(sheet.x[at])} x2=${x(sheet.x[at])} y1=${TOP} y2=${bottom} />`}
-    ${lower && html`<${Below} sheet=${sheet} values=${lower} x=${x} />`}
+    ${lower && html`<${Below} sheet=${sheet} values=${lower} x=${x} width=${width} />`}
   </svg>`;
 }
 
 /** Weights of known points as lines, or the slope, below a curve. */
-function Below({ sheet, values, x }) {
+function Below({ sheet, values, x, width }) {
   const [least, most] = [Math.min(0, ...values), Math.max(1e-30, ...values)];
   const y = scaleOf(least, most, HEIGHT + LOW - 10, HEIGHT + 14);
   const name = sheet.weights ? "weight" : "slope";
@@ -90,7 +97,7 @@ function Below({ sheet, values, x }) {
     <text x="12" y=${HEIGHT + LOW / 2} text-anchor="middle" transform=${`rotate(-90 12 ${HEIGHT + LOW / 2})`}>${name}</text>
     <text x=${LEFT - 6} y=${y(most) + 4} text-anchor="end">${short(most)}</text>
     <text x=${LEFT - 6} y=${y(least) + 4} text-anchor="end">${short(least)}</text>
-    <line class="zero" x1=${LEFT} x2=${WIDTH - 8} y1=${y(0)} y2=${y(0)} />
+    <line class="zero" x1=${LEFT} x2=${width - 8} y1=${y(0)} y2=${y(0)} />
     ${sheet.weights
       ? sheet.points.map(([place], at) => html`<line class="weight" x1=${x(place)} x2=${x(place)} y1=${y(0)} y2=${y(values[at])} />`)
       : html`<polyline points=${sheet.x.map((place, at) => `${x(place).toFixed(2)},${y(values[at]).toFixed(2)}`).join(" ")} fill="none" style=${{ stroke: COLOURS[0] }} />`}
@@ -101,6 +108,7 @@ function Below({ sheet, values, x }) {
 export function CurveView({ manifest, sheet, state, set, pieces, theme }) {
   const { plane, failure } = usePlane(pieces, placeOf(state), sheet, manifest.tile);
   const node = useRef(null);
+  const [frame, width] = useWidth();
   const at = state.cursor?.[1] ?? null;
   const pick = (index) => set({ cursor: [0, Math.max(0, Math.min(sheet.x.length - 1, index))] });
   const near = at === null || !sheet.weights ? null : sheet.points.reduce((best, [x], index) => (Math.abs(x - sheet.x[at]) < Math.abs(sheet.points[best][0] - sheet.x[at]) ? index : best), 0);
@@ -123,8 +131,8 @@ export function CurveView({ manifest, sheet, state, set, pieces, theme }) {
       value=${plane && at !== null ? plane.at(0, at) : null}
       more=${others.length ? `(${others.join(", ")})` : ""}
     />
-    <div tabindex="0" role="group" aria-label="Curve. Arrow keys move the cursor." onKeyDown=${keys}>
-      ${plane && html`<${Curve} sheet=${sheet} plane=${plane} at=${at} onPick=${pick} node=${node} />`}
+    <div ref=${frame} tabindex="0" role="group" aria-label="Curve. Arrow keys move the cursor." onKeyDown=${keys}>
+      ${plane && width > 0 && html`<${Curve} sheet=${sheet} plane=${plane} at=${at} onPick=${pick} node=${node} width=${Math.min(WIDEST, width)} />`}
     </div>
     <${Save} sheet=${sheet} plane=${plane} theme=${theme} svg=${() => svgFile(node.current, theme)} />
   </section>`;
