@@ -244,8 +244,8 @@ export function PathView({ manifest, sheet, state, set, pieces, theme }) {
     ${failure && html`<p class="error" role="alert">${failure}</p>`}
     <${Steps} name="Glimpse" count=${sheet.rows.length} at=${at} text=${sheet.rows[at]} onPick=${pick} />
     <p class="readout" aria-live="polite">
-      Glimpse ${at + 1} at x ${formatted(x)}, y ${formatted(y)}${sheet.said[at] !== undefined ? html`, says <bdi>${sheet.said[at]}</bdi>` : ""}
-      ${order.length > 0 && html`: <bdi>${visible(sheet.columns[order[0]])}</bdi> <output>${formatted(plane.at(at, order[0]))}</output>`}
+      Glimpse ${at + 1} at x ${formatted(x)}, y ${formatted(y)}<span>${sheet.said[at] === undefined ? "" : `, says ${visible(sheet.said[at])}`}</span>
+      ${plane && html`<span>: <bdi>${visible(sheet.columns[order[0]])}</bdi> <output>${formatted(plane.at(at, order[0]))}</output></span>`}
     </p>
     <div class="beside">
       <${Path} sheet=${sheet} at=${at} onPick=${pick} node=${node} />

@@ -93,7 +93,7 @@ export function Bars({ name, names, values, errors = [], on, top, onPick }) {
   return html`<table class="bars" aria-label=${name}>
     ${names.map(
       (text, at) => html`<tr class=${at === on ? "on" : ""} onClick=${() => onPick?.(at)}>
-        <th scope="row"><bdi>${visible(text, 48)}</bdi></th>
+        <th scope="row"><bdi>${visible(text, 48).replaceAll("␣", " ")}</bdi></th>
         <td class="bar">
           <span class=${values[at] < 0 ? "against" : ""} style=${{ width: `${share(numbers[at])}%`, marginLeft: signed ? `${values[at] < 0 ? 50 - share(numbers[at]) : 50}%` : 0 }}></span>
         </td>
