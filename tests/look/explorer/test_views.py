@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
+from look.explorer.conftest import HOSTS
 from saccade import AuxOutput, look
 from saccade.look import Record, Recording
 from saccade.look._explorer.pictures import sheets_of_pictures
@@ -193,6 +194,17 @@ def test_words_are_read_by_pointer_and_by_keyboard(show):
     readout(opened, number(book, 0, len(WORDS) - 1))
 
 
+def test_arrow_keys_follow_the_eye_from_right_to_left(show):
+    tokens = ["فيلم", "جيد", "جدا"]
+    book = drawn(lambda: look.highlights(torch.tensor([[0.5, 0.25, -1.0]]), tokens, "p", json=True))
+    opened = waits(show(book), "Words")
+    opened.frame.locator(".words button").first.focus()
+    for key, column in [("ArrowLeft", 1), ("ArrowLeft", 2), ("ArrowRight", 1), ("End", 2)]:
+        opened.page.keyboard.press(key)
+        opened.waits_for(cursor=[0, column])
+    readout(opened, -1.0)
+
+
 def test_the_largest_words_are_listed(show):
     book = words(1)
     opened = waits(show(book), "Words")
@@ -224,6 +236,15 @@ def test_maps_are_read_cell_by_cell_and_word_by_word(show):
     opened.waits_for(cursor=[1, 1])
     readout(opened, number(book, 1, 1, head=1))
     assert canvas.get_attribute("aria-label").startswith("Map of hop 2 over the image.")
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_images_are_seen_in_every_host(show, host):
+    book = maps()
+    opened = waits(show(book, host), "Maps")
+    opened.until("document.querySelector('img.small').naturalWidth === 50")
+    over(opened, "canvas.image", 0.5, 0.6)
+    readout(opened, number(book, 2, 2))
 
 
 def test_maps_have_the_question_and_its_answers(show):

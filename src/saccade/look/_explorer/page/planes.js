@@ -121,7 +121,8 @@ export function spaced(names) {
 /** Words coloured by their numbers. Arrow keys move to other words and to other rows. */
 export function Words({ name, tokens, values, top, at, theme, onPick, onRow }) {
   const keys = (event) => {
-    const step = { ArrowLeft: -1, ArrowRight: 1, Home: -tokens.length, End: tokens.length }[event.key];
+    const right = getComputedStyle(event.currentTarget).direction === "rtl" ? -1 : 1;
+    const step = { ArrowLeft: -right, ArrowRight: right, Home: -tokens.length, End: tokens.length }[event.key];
     const row = { ArrowUp: -1, ArrowDown: 1 }[event.key];
     if (!step && !(row && onRow)) return;
     event.preventDefault();
