@@ -1,20 +1,18 @@
-"""Measure how a large recording opens in the explorer.
+"""Measure the explorer in a browser: bytes, seconds and memory.
 
-    python tools/measure_explorer.py results/benchmarks/explorer.json
+    python tools/measure_explorer.py FILE [--rounds 5]
 
-Recordings of 32 layers of 32 heads over 1,024 tokens are written to a temporary folder and opened in Chromium. One has
-weights alone, the other the 8 largest weights, entropy and received attention. The file gets medians of five rounds,
-each with a new server and a new page: seconds until the recording has a manifest, until the page has drawn a matrix, and
-until it has drawn another head after a click. The bytes are those of all answers before the click.
+Recordings are made of random numbers: statistics of 32 x 32 heads and 1,024 tokens, the weights of one head of
+4,096 tokens, and the weights of 16 x 32 heads and 1,024 tokens, 2 GB. Medians are written to FILE as JSON.
+Chromium has to be installed.
 """
 
 import argparse
 import json
 import shutil
-import socket
 import statistics
-import struct
-import threading
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,130 +21,133 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
-import uvicorn
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, Response, sync_playwright
 
 from saccade import AuxOutput
-from saccade._system.environment import busy_cores, hardware, versions
+from saccade._system.environment import hardware, versions
 from saccade.look import Record, Recording
-from saccade.look._explorer.answers import Answers
-from saccade.look._explorer.recordings import sheets_of
-from saccade.look._explorer.server import application
-from saccade.look._explorer.sheets import Book
-from saccade.look._records import mapped
 
-LAYERS, HEADS, TOKENS, TOP, ROUNDS = 32, 32, 1024, 8, 5
-
-
-def head(generator: torch.Generator) -> torch.Tensor:
-    """Return weights of a causal head."""
-    scores = 4 * torch.randn(TOKENS, TOKENS, generator=generator)
-    return scores.masked_fill(torch.ones(TOKENS, TOKENS).triu(1).bool(), -torch.inf).softmax(-1)
-
-
-def write_weights(path: Path) -> None:
-    """Write a recording of weights head by head, as all of them do not fit into the memory of many machines."""
-    generator, size = torch.Generator().manual_seed(0), 4 * HEADS * TOKENS * TOKENS
-    about = {
-        f"{layer}.weights.0": {
-            "dtype": "F32",
-            "shape": [1, HEADS, TOKENS, TOKENS],
-            "data_offsets": [layer * size, (layer + 1) * size],
-        }
-        for layer in range(LAYERS)
-    }
-    content = json.dumps(about).encode()
-    content += b" " * (-len(content) % 8)
-    Recording([Record(f"layers.{layer}", AuxOutput(), layer, "self") for layer in range(LAYERS)]).save(path)
-    with path.with_suffix(".safetensors").open("wb") as file:
-        file.write(struct.pack("<Q", len(content)) + content)
-        for _ in range(LAYERS * HEADS):
-            file.write(head(generator).numpy().tobytes())
+HOVERS = 20
+MOVE = """async ([x, y]) => {
+  const [canvas, readout] = [document.querySelector(".matrix canvas"), document.querySelector(".readout")];
+  const text = () => readout.querySelector("output")?.textContent ?? "";
+  const [before, began] = [text(), performance.now()];
+  const arrived = new Promise((resolve) => {
+    const observer = new MutationObserver(() => text() && text() !== before && (observer.disconnect(), resolve()));
+    observer.observe(readout, { subtree: true, childList: true, characterData: true });
+  });
+  canvas.dispatchEvent(new PointerEvent("pointermove", { clientX: x, clientY: y, bubbles: true }));
+  await arrived;
+  return performance.now() - began;
+}"""
+LIMITS = {"seconds to open": 1.0, "MB before a click": 5.0, "ms to hover": 50.0, "MB of the tab": 500.0}
 
 
-def write_statistics(path: Path) -> None:
-    """Write a recording of the largest weights, entropy and received attention."""
-    generator, records = torch.Generator().manual_seed(0), list[Record]()
-    for layer in range(LAYERS):
-        weights = torch.stack([head(generator) for _ in range(HEADS)])[None]
-        largest = weights.topk(TOP)
-        aux = AuxOutput(
-            top=(largest.values, largest.indices),
-            entropy=torch.special.entr(weights).sum(-1),
-            received=weights.sum(-2),
-        )
-        records.append(Record(f"layers.{layer}", aux, layer, "self"))
-    Recording(records).save(path)
+def statistics_of(layers: int, heads: int, length: int) -> Recording:
+    """Return entropy, received weights and the eight largest weights of random rows."""
+    records = []
+    for layer in range(layers):
+        index = torch.randint(length, (1, heads, length, 8))
+        top = torch.rand(1, heads, length, 8).softmax(-1), index
+        entropy, received = torch.rand(1, heads, length), torch.rand(1, heads, length)
+        aux = AuxOutput(entropy=entropy, received=received, top=top)
+        records.append(Record(f"layers.{layer}.attention", aux, layer, "self"))
+    return Recording(records)
+
+
+def weights_of(layers: int, heads: int, length: int) -> Recording:
+    """Return the weights of random rows."""
+    weights = (torch.randn(1, heads, length, length).softmax(-1) for _ in range(layers))
+    return Recording(
+        [
+            Record(f"layers.{layer}.attention", AuxOutput(weights=part), layer, "self")
+            for layer, part in enumerate(weights)
+        ]
+    )
+
+
+CASES = {
+    "statistics of 32 × 32 heads, 1,024 tokens": lambda: statistics_of(32, 32, 1024),
+    "weights of one head, 4,096 tokens": lambda: weights_of(1, 1, 4096),
+    "weights of 16 × 32 heads, 1,024 tokens, 2 GB": lambda: weights_of(16, 32, 1024),
+}
 
 
 @contextmanager
-def served(book: Book) -> Iterator[str]:
-    """Serve a book while the block runs, and give its address."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    port = listener.getsockname()[1]
-    config = uvicorn.Config(application(Answers(book), book.title, "token", port), log_config=None, ws="none")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
+def served(path: Path) -> Iterator[str]:
+    """Yield the address of a server."""
+    command = [sys.executable, "-m", "saccade", "explore", str(path), "--no-browser"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
-        yield f"http://127.0.0.1:{port}/?token=token"
+        assert server.stdout is not None
+        yield server.stdout.readline().split()[-1]
     finally:
-        server.should_exit = True
-        thread.join()
+        server.terminate()
+        server.wait()
 
 
-def measure(browser: Browser, path: Path) -> dict[str, float]:
-    """Open a recording once."""
+def hover(page: Page) -> float:
+    """Return the milliseconds from a move of the mouse to the number of the cell, the median of several."""
+    box, taken = page.locator(".matrix canvas").bounding_box(), []
+    assert box is not None
+    for number in range(HOVERS):
+        place = [box["x"] + box["width"] / 2 + 7 * number, box["y"] + box["height"] / 2 + 11 * number]
+        taken.append(page.evaluate(MOVE, place))
+    return statistics.median(taken)
+
+
+def resident(browser: Browser) -> float:
+    """Return the megabytes of the largest renderer of the browser."""
+    processes = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+    sizes = [
+        Path(f"/proc/{each['id']}/status").read_text(encoding="utf-8")
+        for each in processes
+        if each["type"] == "renderer"
+    ]
+    return max(int(text.partition("VmRSS:")[2].split()[0]) for text in sizes) / 1024
+
+
+def measure(browser: Browser, address: str) -> dict[str, float]:
+    """Return the numbers of one visit."""
+    page, responses = browser.new_page(viewport={"width": 1400, "height": 1000}), list[Response]()
+    page.on("response", responses.append)
     began = time.perf_counter()
-    book = Book("Large", sheets_of(mapped(path), None, None))
-    book.manifest()
+    page.goto(address)
+    page.wait_for_selector(".matrix canvas[data-missing='0']")
     opened = time.perf_counter() - began
-    with served(book) as address:
-        page, sent = browser.new_page(viewport={"width": 1400, "height": 1000}), list[int]()
-        page.on("response", lambda response: sent.append(int(response.headers["content-length"])))
-        began = time.perf_counter()
-        page.goto(address)
-        page.locator(".matrix canvas[data-missing='0']").wait_for(timeout=600_000)
-        drawn, before = time.perf_counter() - began, sum(sent)
-        began = time.perf_counter()
-        page.locator("select[name=head]").select_option("7")
-        page.locator("h2", has_text="head 7").wait_for()
-        page.locator(".matrix canvas[data-missing='0']").wait_for(timeout=600_000)
-        clicked = time.perf_counter() - began
-        page.close()
-    return {"manifest s": opened, "first matrix s": drawn, "another head s": clicked, "bytes before a click": before}
-
-
-def rows(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the medians of each recording."""
-    program = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium"))))
-    for name, write in (("weights", write_weights), (f"top={TOP}, entropy, received", write_statistics)):
-        path = folder / name.partition("=")[0]
-        write(path)
-        size = path.with_suffix(".safetensors").stat().st_size
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=program)
-            rounds = [measure(browser, path) for _ in range(ROUNDS)]
-            browser.close()
-        medians = {key: round(statistics.median(each[key] for each in rounds), 3) for key in rounds[0]}
-        yield {"recording": name, "bytes of the file": size, **medians}
-        path.with_suffix(".safetensors").unlink()
+    page.wait_for_load_state("networkidle")
+    sizes = [len(response.body()) for response in list(responses)]
+    numbers = {"seconds to open": opened, "MB before a click": sum(sizes) / 1e6, "requests": len(sizes)}
+    numbers |= {"ms to hover": hover(page), "MB of the tab": resident(browser)}
+    page.close()
+    return numbers
 
 
 def main() -> None:
-    """Write the rows, with the machine."""
+    """Measure every case in turns and write the medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
-    file = parser.parse_args().file
-    machine = {
-        **hardware(torch.device("cpu")),
-        "cores in use by others": round(busy_cores(), 1),
-        "versions": versions(),
-    }
-    shape = {"layers": LAYERS, "heads": HEADS, "tokens": TOKENS, "rounds": ROUNDS}
-    with TemporaryDirectory() as folder:
-        content = {"machine": machine, **shape, "rows": list(rows(Path(folder)))}
-    file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    torch.manual_seed(0)
+    rows = list[dict[str, Any]]()
+    binary = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium"))))
+    with sync_playwright() as playwright, TemporaryDirectory() as folder:
+        for number, (name, make) in enumerate(CASES.items()):
+            path = Path(folder) / str(number)
+            make().save(path)
+            visits = list[dict[str, float]]()
+            for _ in range(options.rounds):
+                browser = playwright.chromium.launch(executable_path=binary)
+                with served(path) as address:
+                    visits.append(measure(browser, address))
+                browser.close()
+            medians = {key: round(statistics.median(visit[key] for visit in visits), 3) for key in visits[0]}
+            rows.append({"recording": name, **medians})
+            path.with_suffix(".safetensors").unlink()
+    machine = {**hardware(torch.device("cpu")), "versions": versions(), "browser": "Chromium"}
+    content = {"machine": machine, "rounds": options.rounds, "limits": LIMITS, "rows": rows}
+    options.file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -29,16 +29,40 @@ function useImage(address) {
   return image;
 }
 
-function heatCanvas(plane, top) {
+const painted = new WeakMap(); // images and planes to canvases
+
+/** The canvas of something, painted at its first use. */
+function canvasOf(key, width, height, paint) {
+  if (painted.has(key)) return painted.get(key);
   const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [plane.columns, plane.rows];
-  const cells = new ImageData(plane.columns, plane.rows);
-  plane.values.forEach((value, at) => {
-    const [red, green, blue, alpha] = heatOf(value / top);
-    cells.data.set([red, green, blue, 255 * alpha], 4 * at);
-  });
-  canvas.getContext("2d").putImageData(cells, 0, 0);
+  [canvas.width, canvas.height] = [width, height];
+  paint(canvas.getContext("2d"));
+  painted.set(key, canvas);
   return canvas;
+}
+
+function heatCanvas(plane, top) {
+  return canvasOf(plane, plane.columns, plane.rows, (context) => {
+    const cells = new ImageData(plane.columns, plane.rows);
+    plane.values.forEach((value, at) => {
+      const [red, green, blue, alpha] = heatOf(value / top);
+      cells.data.set([red, green, blue, 255 * alpha], 4 * at);
+    });
+    context.putImageData(cells, 0, 0);
+  });
+}
+
+/** An image in bright grey, on which a map is seen. */
+function greyCanvas(image) {
+  return canvasOf(image, image.width, image.height, (context) => {
+    context.drawImage(image, 0, 0);
+    const pixels = context.getImageData(0, 0, image.width, image.height);
+    for (let at = 0; at < pixels.data.length; at += 4) {
+      const [red, green, blue] = pixels.data.subarray(at, at + 3);
+      pixels.data.fill(255 * BRIGHT + (1 - BRIGHT) * (0.299 * red + 0.587 * green + 0.114 * blue), at, at + 3);
+    }
+    context.putImageData(pixels, 0, 0);
+  });
 }
 
 /** Draw an image in grey, a map over it, and frames as shares of the image. */
@@ -47,11 +71,7 @@ function drawMap(canvas, { image, plane, top, opacity, smooth, frame, cursor, lo
   const { width, height } = canvas;
   context.clearRect(0, 0, width, height);
   context.imageSmoothingEnabled = Math.max(image.width, image.height) > 100;
-  if (opacity > 0) context.filter = "grayscale(1)";
-  context.drawImage(image, 0, 0, width, height);
-  context.filter = "none";
-  context.fillStyle = `rgba(255, 255, 255, ${opacity > 0 ? BRIGHT : 0})`;
-  context.fillRect(0, 0, width, height);
+  context.drawImage(opacity > 0 ? greyCanvas(image) : image, 0, 0, width, height);
   if (plane) {
     context.globalAlpha = opacity;
     context.imageSmoothingEnabled = smooth;
@@ -244,8 +264,8 @@ export function PathView({ manifest, sheet, state, set, pieces, theme }) {
     ${failure && html`<p class="error" role="alert">${failure}</p>`}
     <${Steps} name="Glimpse" count=${sheet.rows.length} at=${at} text=${sheet.rows[at]} onPick=${pick} />
     <p class="readout" aria-live="polite">
-      Glimpse ${at + 1} at x ${formatted(x)}, y ${formatted(y)}${sheet.said[at] !== undefined ? html`, says <bdi>${sheet.said[at]}</bdi>` : ""}
-      ${order.length > 0 && html`: <bdi>${visible(sheet.columns[order[0]])}</bdi> <output>${formatted(plane.at(at, order[0]))}</output>`}
+      Glimpse ${at + 1} at x ${formatted(x)}, y ${formatted(y)}<span>${sheet.said[at] === undefined ? "" : `, says ${visible(sheet.said[at])}`}</span>
+      ${plane && html`<span>: <bdi>${visible(sheet.columns[order[0]])}</bdi> <output>${formatted(plane.at(at, order[0]))}</output></span>`}
     </p>
     <div class="beside">
       <${Path} sheet=${sheet} at=${at} onPick=${pick} node=${node} />

@@ -93,7 +93,7 @@ export function Bars({ name, names, values, errors = [], on, top, onPick }) {
   return html`<table class="bars" aria-label=${name}>
     ${names.map(
       (text, at) => html`<tr class=${at === on ? "on" : ""} onClick=${() => onPick?.(at)}>
-        <th scope="row"><bdi>${visible(text, 48)}</bdi></th>
+        <th scope="row"><bdi>${visible(text, 48).replaceAll("␣", " ")}</bdi></th>
         <td class="bar">
           <span class=${values[at] < 0 ? "against" : ""} style=${{ width: `${share(numbers[at])}%`, marginLeft: signed ? `${values[at] < 0 ? 50 - share(numbers[at]) : 50}%` : 0 }}></span>
         </td>
@@ -121,7 +121,8 @@ export function spaced(names) {
 /** Words coloured by their numbers. Arrow keys move to other words and to other rows. */
 export function Words({ name, tokens, values, top, at, theme, onPick, onRow }) {
   const keys = (event) => {
-    const step = { ArrowLeft: -1, ArrowRight: 1, Home: -tokens.length, End: tokens.length }[event.key];
+    const right = getComputedStyle(event.currentTarget).direction === "rtl" ? -1 : 1;
+    const step = { ArrowLeft: -right, ArrowRight: right, Home: -tokens.length, End: tokens.length }[event.key];
     const row = { ArrowUp: -1, ArrowDown: 1 }[event.key];
     if (!step && !(row && onRow)) return;
     event.preventDefault();

@@ -12,12 +12,7 @@ export function largest(values, count = MOST) {
   return order.slice(0, count);
 }
 
-/** How much a removal of the words with the largest numbers moves the answer. */
-function Faithfulness({ faithful }) {
-  return html`<h3>Faithfulness</h3>
-    <${Bars} name="Faithfulness" names=${Object.keys(faithful)} values=${Object.values(faithful)} />`;
-}
-
+/** A text coloured by numbers. */
 export function WordsView({ manifest, sheet, state, set, pieces, theme }) {
   const { plane, failure } = usePlane(pieces, placeOf(state), sheet, manifest.tile);
   const panel = useRef(null);
@@ -58,7 +53,6 @@ export function WordsView({ manifest, sheet, state, set, pieces, theme }) {
     )}
     ${plane && html`<${Legend} name=${sheet.scale ?? "weight"} low=${low} top=${plane.top} even=${sheet.even} theme=${theme} />`}
     ${sheet.answers?.length > 0 && html`<${Answers} answers=${sheet.answers} />`}
-    ${sheet.faithful && html`<${Faithfulness} faithful=${sheet.faithful} />`}
     ${plane &&
     html`<details>
       <summary>Largest numbers${sheet.rows[row] ? ` of ${sheet.rows[row]}` : ""}</summary>
