@@ -72,6 +72,8 @@ class Arguments:
         if self.export is not None and (lexists(self.export) or not Path(self.export).name):
             got = f"{self.export}, which is there already" if self.export else "an empty name"
             raise UsageError(f"--export: expected the name of a new file, got {got}")
+        if self.export is not None and self.port:
+            raise UsageError("--port: expected without --export, which starts no server. Leave one out")
 
 
 def run(arguments: list[str]) -> int:
