@@ -93,7 +93,7 @@ export function Bars({ name, names, values, errors = [], on, top, onPick }) {
   return html`<table class="bars" aria-label=${name}>
     ${names.map(
       (text, at) => html`<tr class=${at === on ? "on" : ""} onClick=${() => onPick?.(at)}>
-        <th scope="row"><bdi>${visible(text, 48).replaceAll("␣", " ")}</bdi></th>
+        <th scope="row"><bdi>${named(text, 48)}</bdi></th>
         <td class="bar">
           <span class=${values[at] < 0 ? "against" : ""} style=${{ width: `${share(numbers[at])}%`, marginLeft: signed ? `${values[at] < 0 ? 50 - share(numbers[at]) : 50}%` : 0 }}></span>
         </td>
@@ -113,13 +113,13 @@ export function Legend({ name, low, top, theme, even }) {
   </p>`;
 }
 
-/** Names whose spaces are no part of a token. */
-export function spaced(names) {
-  return names.map((name) => name.replaceAll(" ", "\u00a0"));
+/** A name as a label: its spaces are no part of a token. */
+export function named(text, length) {
+  return visible(text, length).replaceAll("␣", " ");
 }
 
 /** Words coloured by their numbers. Arrow keys move to other words and to other rows. */
-export function Words({ name, tokens, values, top, at, theme, onPick, onRow }) {
+export function Words({ name, tokens, values, top, at, theme, onPick, onRow, label = visible }) {
   const keys = (event) => {
     const right = getComputedStyle(event.currentTarget).direction === "rtl" ? -1 : 1;
     const step = { ArrowLeft: -right, ArrowRight: right, Home: -tokens.length, End: tokens.length }[event.key];
@@ -145,7 +145,7 @@ export function Words({ name, tokens, values, top, at, theme, onPick, onRow }) {
         onClick=${() => onPick(index, false)}
         onPointerEnter=${() => onPick(index, true)}
       >
-        ${visible(token)}
+        ${label(token)}
       </button> `;
     })}
   </p>`;
