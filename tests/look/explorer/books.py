@@ -5,6 +5,7 @@ import gzip
 import json
 import struct
 from html.parser import HTMLParser
+from urllib.parse import quote
 
 import numpy as np
 import torch
@@ -132,3 +133,16 @@ def unpacked(page):
         about["id"]: gzip.decompress(base64.b64decode(text)) for about, text in texts(page, "script") if "id" in about
     }
     return json.loads(blocks["manifest"]), np.frombuffer(blocks["numbers"], "<f4")
+
+
+TOKENS = ["the", "cat", "sat", "on", "the", "mat", "and", "ate", "a", "red", "fish", "."]
+
+
+def hashed(**state):
+    """A state as the part of a URL after the address."""
+    return "#" + quote(json.dumps(state))
+
+
+def near(text, value):
+    """Whether a page's six digits are those of Python."""
+    return float(text) == float(f"{value:.6g}")

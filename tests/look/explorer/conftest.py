@@ -2,19 +2,21 @@
 
 import base64
 import json
+import os
 import re
 import shutil
 from dataclasses import dataclass, field
 
 import pytest
 
-from look.explorer.books import book, calls, weighted
+from look.explorer.books import TOKENS, book, calls, encoded, weighted
 from saccade.look import Explorer
 from saccade.look._explorer.answers import Answers
 from saccade.look._explorer.pages import _PARTS, exported, module, style
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 PORT = 8123
+PATIENCE = int(os.environ.get("EXPLORER_PATIENCE", "60"))  # seconds until a test fails, as a machine may be busy
 ORIGIN = f"http://127.0.0.1:{PORT}/"
 HOSTS = ("file", "server", "widget", "notebook")
 _ARRIVED = """[...document.querySelectorAll(".matrix canvas")].every((canvas) => canvas.dataset.missing === "0")
@@ -66,8 +68,8 @@ class Opened:
     errors: list = field(default_factory=list)
 
     def until(self, condition, *arguments):
-        """Wait until a function of Python, or an expression of the page, is true. A busy machine has a minute."""
-        for _ in range(6000):
+        """Wait until a function of Python, or an expression of the page, is true."""
+        for _ in range(100 * PATIENCE):
             value = condition(*arguments) if callable(condition) else self.frame.evaluate(condition, *arguments)
             if value:
                 return value
@@ -90,7 +92,7 @@ class Opened:
 
     def geometry(self):
         """Where the cells of the matrix are on the screen."""
-        canvas = self.frame.locator(".matrix canvas")
+        canvas = self.frame.locator(".matrix canvas").first
         about = canvas.evaluate("canvas => ({ ...canvas.dataset })")
         box = canvas.bounding_box()
         return {name: float(value) for name, value in about.items()} | {"x": box["x"], "y": box["y"]}
@@ -128,7 +130,9 @@ def _of_server(opened, book, path, hash_):
         request = route.request
         if request.url == f"{ORIGIN}piece":
             opened.asked.append(request.post_data_json)
-        headers = {name: value for name, value in request.headers.items() if not name.startswith(("host", "content-length"))}
+        headers = {
+            name: value for name, value in request.headers.items() if not name.startswith(("host", "content-length"))
+        }
         response = client.request(request.method, request.url, headers=headers, content=request.post_data_buffer)
         return route.fulfill(status=response.status_code, headers=dict(response.headers), body=response.content)
 
@@ -174,7 +178,7 @@ def show(browser, tmp_path):
         context = browser.new_context(
             viewport={"width": width, "height": height}, color_scheme=theme, reduced_motion="reduce", **options
         )
-        context.set_default_timeout(60_000)  # a machine may be busy
+        context.set_default_timeout(1000 * PATIENCE)
         page = context.new_page()
         opened = Opened(page)
         allowed = ("file:", "data:", "blob:", "about:", ORIGIN)
@@ -204,3 +208,9 @@ def parts(show):
     }"""
     opened.page.evaluate(script, source)
     return lambda script, *values: opened.page.evaluate(f"(values) => ({script})(globalThis.parts, ...values)", values)
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A book of an encoder of three layers of four heads, with a batch of two."""
+    return book(encoded(), TOKENS)

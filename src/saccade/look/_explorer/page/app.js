@@ -21,7 +21,7 @@ export function checked(state, manifest) {
   const about = manifest.sheets[sheet];
   const names = Object.keys(about.measures);
   const pair = (value) =>
-    Array.isArray(value) && Number.isInteger(value[0]) && Number.isInteger(value[1]) && value[0] >= 0 && value[1] >= 0 && value[0] < about.rows.length && value[1] < about.columns.length ? value : null;
+    Array.isArray(value) && Number.isInteger(value[0]) && Number.isInteger(value[1]) && value[0] >= 0 && value[1] >= 0 && value[0] < about.rows.length && value[1] < Math.max(1, about.columns.length) ? value : null; // lines alone have no columns
   const view = Array.isArray(state.view) && state.view.length === 3 && state.view.every((value) => Number.isFinite(value)) && state.view[2] > 0 ? state.view : null;
   const minus = Array.isArray(state.minus) && state.minus.length === 3 && state.minus.every((value) => Number.isInteger(value) && value >= 0) ? state.minus : null;
   const other = minus && manifest.sheets[minus[0]];
@@ -117,9 +117,8 @@ function Attention({ manifest, sheet, state, set, pieces, theme }) {
   };
   const [rowsFrom, rowTokens] = around(sheet.rows, cursor?.row);
   const [columnsFrom, columnTokens] = around(sheet.columns, cursor?.column);
-  return html`<div class=${sheet.layers.length * sheet.heads > 1 ? "split" : "single"}>
-    ${sheet.layers.length * sheet.heads > 1 &&
-    html`<${Grid}
+  const grid = useMemo(
+    () => html`<${Grid}
       pieces=${pieces}
       number=${state.sheet}
       sheet=${sheet}
@@ -132,14 +131,20 @@ function Attention({ manifest, sheet, state, set, pieces, theme }) {
       onPick=${(layer, head) => set({ layer, head })}
       onMeasure=${(measure) => set({ measure })}
       onOrder=${(order) => set({ order })}
-    />`}
+    />`,
+    [sheet, pieces, state.sheet, state.example, state.measure, state.order, state.layer, state.head, theme],
+  ); // movements of the cursor draw no heads
+  const compare = useMemo(() => html`<${Compare} manifest=${manifest} state=${state} sheet=${sheet} set=${set} />`, [manifest, sheet, state.minus, state.compare]);
+  return html`<div class=${sheet.layers.length * sheet.heads > 1 ? "split" : "single"}>
+    ${sheet.layers.length * sheet.heads > 1 &&
+    grid}
     <section class="panel" aria-label="Alignment">
       <h2>${sheet.layers[state.layer] ? `${sheet.layers[state.layer]}, head ${state.head}` : sheet.title}</h2>
       <div class="controls">
         <${Select} name="Layer" value=${state.layer} options=${sheet.layers} onPick=${(layer) => set({ layer })} />
         <${Select} name="Head" value=${state.head} options=${Array.from({ length: sheet.heads }, (_, i) => String(i))} onPick=${(head) => set({ head })} />
         <${Select} name="Example" value=${state.example} options=${Array.from({ length: sheet.examples }, (_, i) => String(i))} onPick=${(example) => set({ example })} />
-        <${Compare} manifest=${manifest} state=${state} sheet=${sheet} set=${set} />
+        ${compare}
       </div>
       ${sheet.note && html`<p class="faint">${sheet.note}</p>`}
       ${sheet.drawn && html`<p class="faint">A circle marks the key that a row took.</p>`}

@@ -37,6 +37,7 @@ export function Line({ name, pieces, request, tokens, at, onPick }) {
   useEffect(() => {
     let open = true;
     setPiece(null);
+    setFailure("");
     pieces.get({ ...request, piece: "line", name }).then(
       (found) => open && setPiece(found),
       (error) => open && setFailure(error.message),

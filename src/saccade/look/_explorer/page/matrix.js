@@ -132,7 +132,8 @@ function draw(canvas, { sheet, pieces, request, view, size, margins, cursor, loc
   const styles = getComputedStyle(canvas);
   const [ink, accent, line, ground] = ["--ink", "--accent", "--line", "--raised"].map((name) => styles.getPropertyValue(name).trim());
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.clearRect(0, 0, canvas.width, canvas.height);
+  context.fillStyle = ground;
+  context.fillRect(0, 0, canvas.width, canvas.height);
   context.save();
   context.beginPath();
   context.rect(left, above, size.width, size.height);
