@@ -1,4 +1,4 @@
-"""`saccade explore PATH...`: a page to look at attention, from a server or as a file."""
+"""`saccade explore PATH...`: attention in a browser, or as a file."""
 
 import os
 import secrets
@@ -36,7 +36,7 @@ _SUFFIXES = (".safetensors", ".json")
 
 @dataclass(frozen=True, kw_only=True)
 class Arguments:
-    """Look at attention in a browser, or write the page to a file that needs no server.
+    """Look at attention in a browser, or write the page to a file.
 
     PATH is the folder of a run, or a recording of `Recording.save`. The server
     answers this machine alone, with the secret token of the printed address.
@@ -47,7 +47,7 @@ class Arguments:
     """Runs or recordings, to look at side by side."""
 
     input: Annotated[tuple[str, ...], tyro.conf.arg(metavar="FILE|TEXT...")] = ()
-    """Inputs of runs: texts, or files with an input a line. Default: the first test examples."""
+    """Texts for runs, or files with an input a line. Default: test examples."""
 
     export: str | None = None
     """Write the page to this new file and end."""
@@ -99,30 +99,30 @@ def run(arguments: list[str]) -> int:
 
 
 def _opened(options: Arguments) -> tuple[Book, Callable[[str], list[Sheet]] | None]:
-    """Return a book of all paths, and the sheets of a text by all runs that read texts."""
+    """Return a book of all paths, and the function that reads live texts."""
     set_threads(options.threads)
-    paths = [*map(Path, dict.fromkeys(options.paths))]
+    paths = [*dict.fromkeys(path if path.is_dir() else _record(path) for path in map(Path, options.paths))]
     folders = [path for path in paths if path.is_dir()]
     if options.input and not folders:
         raise UsageError("--input: expected with a run, got recordings alone. Leave it out")
     runs = {path: load(path, device=options.device) for path in folders}
     names = _names(paths)
 
-    def titled(path: Path, sheets: Sequence[Sheet]) -> list[Sheet]:
-        return [replace(sheet, title=f"{names[path]}: {sheet.title}") for sheet in sheets] if names[path] else [*sheets]
+    def titled(path: Path, parts: Sequence[Sheet]) -> list[Sheet]:
+        return [replace(sheet, title=f"{names[path]}: {sheet.title}") for sheet in parts] if names[path] else [*parts]
 
-    def shown(path: Path) -> Sequence[Sheet]:
+    def sheets(path: Path) -> Sequence[Sheet]:
         if path in runs:
             return runs[path].sheets(_inputs(runs[path], options.input))
-        return sheets_of(mapped(_record(path)), None, None)
+        return sheets_of(mapped(path), None, None)
 
     def live(text: str) -> list[Sheet]:
         return list(chain.from_iterable(titled(path, run.sheets([text])) for path, run in readers.items()))
 
     book = Book(
-        ", ".join(path.resolve().name for path in paths), [x for path in paths for x in titled(path, shown(path))]
+        ", ".join(path.resolve().name for path in paths), [x for path in paths for x in titled(path, sheets(path))]
     )
-    readers = {path: run for path, run in runs.items() if run.task.inputs == "lines"}
+    readers = {path: run for path, run in runs.items() if run.task.inputs == "lines" and len(run.task.columns) == 1}
     return book, live if readers else None
 
 

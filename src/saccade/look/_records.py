@@ -195,7 +195,7 @@ def mapped(path: str | Path) -> Recording:
 
 def _loaded(path: str | Path, tensors: Callable[[Path], dict[str, Tensor]]) -> Recording:
     (tensors_at, about_at), safetensors = _paths(path), _safetensors()
-    with tensors_at.open("rb"):  # whose errors have a name
+    with tensors_at.open("rb"):  # an OSError names the file
         described = about_at.read_bytes()
     try:
         return _recording(tensors(tensors_at), json.loads(described))

@@ -1,22 +1,20 @@
 """Sheets of a run for the explorer: pictures of answers, and all layers and heads."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from math import prod
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from saccade import look
+from saccade import AuxOutput, AuxRequest, look
 from saccade.errors import ArgumentError
 from saccade.look._explorer.pictures import sheets_of_pictures
 from saccade.look._explorer.recordings import sheets_of
 from saccade.look._explorer.sheets import Sheet
 from saccade.look._figure import collected
 from saccade.look._labels import plain, shortened
-from saccade.look._records import Recording
+from saccade.look._records import Record, Recording
 from saccade.nn import MixtureOfExperts
 from saccade.tasks.batches import moved
 from saccade.tasks.generate.predictor import Generates
@@ -30,6 +28,7 @@ _EXAMPLES = 5  # of the test split
 _NAME = 40  # characters of an input before a title
 _MOST = 1 << 22  # numbers of a sheet of all heads
 _BEGIN = "⏵"
+_DRAWN = AuxRequest(weights=True, index=True)
 
 
 def run_sheets(job: Job, model: Any, lines: Iterable[str] | None, request: Any) -> list[Sheet]:
@@ -53,7 +52,7 @@ def run_sheets(job: Job, model: Any, lines: Iterable[str] | None, request: Any) 
             if pictures:
                 sheets += sheets_of_pictures(pictures, name)
                 heads = _recorded(job, model, item, answer)
-                sheets += (replace(sheet, title=f"{name}: all heads, {sheet.title}") for sheet in heads)
+                sheets += (replace(sheet, title=f"{name}: every head, {sheet.title}") for sheet in heads)
     if not sheets:
         raise ArgumentError("inputs: expected an input with a picture, got none. Leave blank lines out")
     return sheets
@@ -75,22 +74,17 @@ def _read(job: Job, lines: Iterable[str]) -> Iterator[tuple[Any, str]]:
 
 
 def _recorded(job: Job, model: Any, item: Any, answer: Answer) -> Iterator[Sheet]:
-    """Yield sheets of all layers and heads, none of a model with a single head."""
+    """Yield sheets of several layers or heads, and of hard attention, whose picture lacks the probabilities."""
     device = next(model.parameters()).device
     if not isinstance(job.predictor, Generates):
-        with look.record(model, detach=True, required=False) as records:
-            model(*moved(job.predictor.encode([item]), device))
-        tokens = _tokens(answer)
-        yield from _heads(model, records, tokens, tokens, tokens)
+        tokens, arguments = _tokens(answer), moved(job.predictor.encode([item]), device)
+        yield from _heads(_records(model, lambda: model(*arguments)), tokens, tokens, tokens)
         return
-    best, states = answer.outputs[0], list[Any]()  # type: ignore[attr-defined]
-    source, target = _tokens(answer), list(best.tokens)
-    with look.record(model, detach=True, required=False) as records:
-        states.append(model.encode(job.codec.inputs([item]).to(device)))
-    yield from _heads(model, records, source, source, source)
-    with look.record(model, detach=True, required=False) as records:
-        model.decode(torch.tensor([[BEGIN, *best.ids]], device=device), states[0])
-    yield from _heads(model, records, target, [_BEGIN, *target[:-1]], source)
+    best, source = answer.outputs[0], _tokens(answer)  # type: ignore[attr-defined]
+    inputs, target = job.codec.inputs([item]).to(device), torch.tensor([[BEGIN, *best.ids]], device=device)
+    yield from _heads(_records(model, lambda: model.encode(inputs)), source, source, source)
+    state, tokens = model.encode(inputs), list(best.tokens)
+    yield from _heads(_records(model, lambda: model.decode(target, state)), tokens, [_BEGIN, *tokens[:-1]], source)
 
 
 def _tokens(answer: Any) -> Sequence[str]:
@@ -101,28 +95,48 @@ def _tokens(answer: Any) -> Sequence[str]:
     return list(getattr(answer, "steps", ()))
 
 
-def _heads(
-    model: Any, records: Recording, rows: Sequence[str], own: Sequence[str], read: Sequence[str]
-) -> Iterator[Sheet]:
-    """Yield sheets of several layers or heads, with tokens where their numbers fit.
+def _records(model: Any, call: Callable[[], Any]) -> list[Record]:
+    """Return the records of attention in a call, the steps of a module as one."""
+    modules = dict(model.named_modules())
+    hard = [name for name, module in modules.items() if getattr(module, "eval_read", None) is not None]
+    with look.record(model, detach=True, required=False) as soft:
+        call()
+    calls = [record for record in soft if not isinstance(modules[record.name], MixtureOfExperts)]
+    if hard:
+        with look.record(model, _DRAWN, layers=hard, detach=True, required=False) as drawn:
+            call()
+        calls = [*drawn, *(record for record in calls if record.name not in hard)]
+    steps = dict[str, list[Record]]()
+    for record in calls:
+        steps.setdefault(record.name, []).append(record)
+    return [joined for records in steps.values() if (joined := _joined(records)) is not None]
 
-    A module that was called step by step has none.
+
+def _joined(steps: Sequence[Record]) -> Record | None:
+    """Return the calls of a module as one with the queries of all, None of calls with other keys."""
+    parts = [record.weights for record in steps if record.weights is not None]
+    if len(parts) < len(steps) or len({(*part.shape[:-2], part.shape[-1]) for part in parts}) > 1:
+        return None
+    index = [record.index for record in steps if record.index is not None]
+    drawn = torch.cat(index, -1) if index else None
+    return Record(steps[0].name, AuxOutput(weights=torch.cat(parts, -2), index=drawn), 0, steps[0].kind)
+
+
+def _heads(records: Sequence[Record], rows: Sequence[str], own: Sequence[str], read: Sequence[str]) -> Iterator[Sheet]:
+    """Yield sheets of several layers or heads and of hard attention, with tokens where their numbers fit.
 
     Args:
-        model: the recorded one.
         records: of one call.
         rows: tokens of the queries.
         own: tokens of the keys of self-attention.
         read: tokens of the keys of other attention.
     """
-    experts = {name for name, module in model.named_modules() if isinstance(module, MixtureOfExperts)}
-    calls = Counter(record.name for record in records)
-    chosen = [record for record in records if record.name not in experts and calls[record.name] == 1]
-    for kind in dict.fromkeys(record.kind for record in chosen):
+    for kind in dict.fromkeys(record.kind for record in records):
         keys = read if kind == "cross" else own
-        for sheet in sheets_of(Recording([record for record in chosen if record.kind == kind]), None, None):
-            size = prod((sheet.examples, len(sheet.layers), sheet.heads, len(sheet.rows), len(sheet.columns)))
-            if len(sheet.layers) * sheet.heads > 1 and size <= _MOST:
+        for sheet in sheets_of(Recording([record for record in records if record.kind == kind]), None, None):
+            heads, size = len(sheet.layers) * sheet.heads, len(sheet.rows) * len(sheet.columns)
+            several = (heads > 1 and len(sheet.rows) > 1) or "drawn" in sheet.extra
+            if several and sheet.examples * heads * size <= _MOST:
                 yield replace(sheet, rows=_fitting(rows, sheet.rows), columns=_fitting(keys, sheet.columns))
 
 

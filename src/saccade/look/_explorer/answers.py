@@ -1,4 +1,4 @@
-"""Answers to the requests of a page, whatever its host: pieces, live input, the page as a file."""
+"""Answers to the requests of a page: pieces, live input, the page as a file."""
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -30,13 +30,13 @@ class Answers:
         self._inputs = deque[Sequence[Sheet]](maxlen=_INPUTS)
 
     def manifest(self) -> dict[str, Any]:
-        """Return the manifest of the book with the latest inputs, and its number for requests."""
+        """Return the manifest of the latest book, with its number for requests."""
         with self._lock:
             number, book = self._number, self._books[self._number]
         return {**book.manifest(), "book": number, "live": self._live is not None}
 
     def message(self, request: Any) -> bytes:
-        """Return the answer to an untrusted request, as `Book.message`. Errors are answers too.
+        """Return the answer to an untrusted request, as `Book.message`.
 
         The piece "live" with "text" returns a manifest with the sheets of the text and the index of the first. The
         piece "page" returns a name and the bytes of `file` in the place of numbers. "book" is a manifest's number.
@@ -54,7 +54,7 @@ class Answers:
             return packed({"error": str(error)})
 
     def file(self, request: Mapping[str, Any]) -> tuple[str, bytes]:
-        """Return the name and the content of the page as a file, of a length divisible by 4.
+        """Return the name and the content of the page as a file, in multiples of 4 bytes.
 
         Raises:
             ArgumentError: more than 100 MiB of numbers.

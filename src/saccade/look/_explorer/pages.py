@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -17,7 +18,10 @@ from saccade.errors import ArgumentError
 from saccade.look._explorer.sheets import Book, Place
 from saccade.look._labels import plain
 
-_PARTS = ("data", "colours", "matrix", "grid", "lines", "saving", "live", "app")
+_PARTS = (
+    *("data", "colours", "matrix", "grid", "lines", "saving", "live"),
+    *("planes", "words", "images", "bands", "charts", "app"),
+)
 _HOSTS = ("file", "server")
 _LARGEST = 100 << 20  # bytes of numbers in a page
 _IMPORT = re.compile(r'^import \{ (.*) \} from "\./(\w+)\.js";$', re.M)
@@ -88,6 +92,21 @@ def exported(book: Book) -> str:
     Raises:
         ArgumentError: more than 100 MiB of numbers.
     """
+    return file_page(blocks(book), book.title)
+
+
+def file_page(content: Mapping[str, str], title: str) -> str:
+    """Return the page of `blocks`."""
+    held = (f'<script type="application/octet-stream" id="{name}">{text}</script>' for name, text in content.items())
+    return page("".join(held), _started("file", "openFile"), "'none'", title)
+
+
+def blocks(book: Book) -> dict[str, str]:
+    """Return the manifest and the numbers of a book, compressed, in Base64.
+
+    Raises:
+        ArgumentError: more than 100 MiB of numbers.
+    """
     if (size := 4 * book.numbers()) > _LARGEST:
         got = f"{size >> 20:,} MiB"
         raise ArgumentError(f"page: expected at most {_LARGEST >> 20} MiB of numbers, got {got}. Record fewer layers")
@@ -105,15 +124,7 @@ def exported(book: Book) -> str:
                 parts.append(values.numpy().astype("<f4").tobytes())
                 offset += values.numel()
     packed = {"manifest": json.dumps(manifest).encode(), "numbers": b"".join(parts)}
-    blocks = (
-        f'<script type="application/octet-stream" id="{name}">{_compressed(content)}</script>'
-        for name, content in packed.items()
-    )
-    return page("".join(blocks), _started("file", "openFile"), "'none'", book.title)
-
-
-def _compressed(content: bytes) -> str:
-    return base64.b64encode(gzip.compress(content, mtime=0)).decode()
+    return {name: base64.b64encode(gzip.compress(content, mtime=0)).decode() for name, content in packed.items()}
 
 
 def _started(host: str, name: str) -> str:

@@ -27,7 +27,11 @@ def sheets_of_pictures(pictures: Iterable[Picture], name: str = "") -> list[Shee
     sheets = [sheet for picture in pictures for sheet in _KINDS[picture.kind](picture)]
     groups = (list(group) for _, group in groupby(sheets, lambda s: (s.kind, *s.rows, None, *s.columns)))
     merged = [sheet for group in groups for sheet in (_layers(group) if group[0].kind in _LAYERED else group)]
-    return [replace(sheet, title=f"{name}: {sheet.title}" if name else sheet.title) for sheet in merged]
+    return [replace(sheet, title=_titled(name, sheet.title)) for sheet in merged]
+
+
+def _titled(name: str, title: str) -> str:
+    return f"{name}: {title}" if name and not title.startswith(name) else title
 
 
 def _layers(sheets: Sequence[Sheet]) -> list[Sheet]:
@@ -41,7 +45,7 @@ def _layers(sheets: Sequence[Sheet]) -> list[Sheet]:
     layers = [name.removeprefix(common) or str(number) for number, name in enumerate(names)]
     read = [sheet.matrix for sheet in sheets]
     assert all(read)
-    title = common.rstrip(" ,:") or sheets[0].title
+    title = common.rstrip(" ,:").removesuffix(" of") or sheets[0].title
     return [replace(sheets[0], title=title, layers=layers, measures=measures, matrix=lambda at: read[at.layer](at))]  # type: ignore[misc]
 
 
@@ -85,13 +89,19 @@ def _maps(picture: Picture) -> list[Sheet]:
         "size": [more["image"].shape[1], more["image"].shape[0]],
         "scale": more["scale"],
         "question": behind.get("tokens", []),
-        "words": behind.get("words"),
-        "answers": behind.get("answers", []),
+        "words": more["words"],
+        "answers": [{"answer": answer, "probability": share} for answer, share in more["answers"]],
     }
     maps = torch.as_tensor(behind["values"])
     if maps.ndim == 2:
         return [Sheet("words", picture.title, behind["rows"], behind["columns"], _fixed(maps), extra=extra)]
-    extra |= {"captions": behind["rows"], "marks": behind["marks"], "boxes": more["frames"], "even": more["even"]}
+    extra |= {
+        "captions": behind["rows"],
+        "marks": behind["marks"],
+        "boxes": more["frames"],
+        "even": more["even"],
+        "top": behind["darkest"],
+    }
     rows, columns = ([str(number) for number in range(1, 1 + count)] for count in maps.shape[1:])
     return [Sheet("maps", picture.title, rows, columns, lambda place: maps[place.head], heads=len(maps), extra=extra)]
 
@@ -158,28 +168,29 @@ def _bars(picture: Picture) -> list[Sheet]:
 
 def _curves(picture: Picture) -> list[Sheet]:
     """A sheet with a row for each line and a column for each x of any, NaN for no number."""
-    behind, labels = picture.behind, picture.more["labels"]
-    places = sorted({x for line in behind["x"] for x in line})
-    values = torch.full((len(behind["x"]), len(places)), torch.nan, dtype=torch.float64)
-    for row, (line, heights) in enumerate(zip(behind["x"], behind["values"], strict=True)):
-        values[row, [places.index(x) for x in line]] = torch.as_tensor(heights, dtype=torch.float64)
-    extra = {"x": places, "labels": list(labels), "mark": behind["mark"]}
+    lines, labels = picture.more["lines"], picture.more["labels"]
+    places = sorted({float(x) for line in lines for x in line.x})
+    values = torch.full((len(lines), len(places)), torch.nan, dtype=torch.float64)
+    for row, line in enumerate(lines):
+        values[row, [places.index(x) for x in line.x]] = torch.as_tensor(line.y, dtype=torch.float64)
+    log = "x" in picture.more["log"]
+    extra = {"x": places, "labels": list(labels), "mark": picture.behind["mark"], "log": log}
     names = [f"{x:.6g}" for x in places]
-    return [Sheet("curve", picture.title, behind["rows"], names, _fixed(values), note=picture.note, extra=extra)]
+    return [
+        Sheet("curve", picture.title, picture.behind["rows"], names, _fixed(values), note=picture.note, extra=extra)
+    ]
 
 
 def _fit(picture: Picture) -> list[Sheet]:
-    behind, predicted = picture.behind, picture.more["prediction"]
+    more, predicted = picture.more, picture.more["prediction"]
+    parts = {name: None if more[name] is None else more[name].tolist() for name in ("x", "points", "weights", "slope")}
     extra = {
-        "x": behind["x"],
-        "labels": list(picture.more["labels"]),
-        "points": behind["points"],
-        "weights": behind["weights"],
-        "slope": behind["slope"],
+        **parts,
+        "labels": list(more["labels"]),
         "predicted": [predicted.x, predicted.mean, predicted.lower, predicted.upper],
     }
-    names = [f"{x:.6g}" for x in behind["x"]]
-    return [Sheet("curve", picture.title, behind["rows"], names, _fixed(behind["values"]), extra=extra)]
+    names = [f"{x:.6g}" for x in more["x"].tolist()]
+    return [Sheet("curve", picture.title, picture.behind["rows"], names, _fixed(more["values"]), extra=extra)]
 
 
 def _png(pixels: Tensor) -> str:

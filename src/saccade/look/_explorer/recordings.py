@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -37,6 +37,7 @@ class Layer:
     entropy: Tensor | None
     received: Tensor | None
     sink: Tensor | None
+    index: Tensor | None
 
     @classmethod
     def of(cls, record: Record) -> "Layer | None":
@@ -71,7 +72,7 @@ class Layer:
             if values.shape != (*leading, *trailing):
                 expected = f"expected {name} of shape {(*leading, *trailing)}"
                 raise ShapeError(f"{_named(record)}: {expected}, got {tuple(values.shape)}. Record it again")
-            return values.detach().cpu().reshape(batch, heads, *trailing)
+            return values.detach().reshape(batch, heads, *trailing)
 
         largest = None if top is None else [part("top", values, queries, top[0].shape[-1]) for values in top]
         return cls(
@@ -82,14 +83,15 @@ class Layer:
             part("entropy", entropy, queries),
             part("received", received, keys),
             part("sink", record.sink, queries),
+            part("index", record.index, queries),
         )
 
     def matrix(self, place: Place) -> Tensor:
         """Return the weights of a head, or the largest of them and 0 elsewhere."""
         if self.weights is not None:
-            return self.weights[place.example, place.head]
+            return _head(self.weights, place)
         assert self.top is not None
-        weights, index = (part[place.example, place.head] for part in self.top)
+        weights, index = (_head(part, place) for part in self.top)
         if index.is_floating_point() or int(index.min()) < 0 or int(index.max()) >= self.shape.keys:
             raise ArgumentError(f"{_named(self.record)}: expected keys below {self.shape.keys:,} in top, got others")
         return torch.zeros(len(weights), self.shape.keys).scatter_(1, index.long(), weights.float())
@@ -103,7 +105,7 @@ class Layer:
             ("sink share", self.sink, None),
         ):
             if values is not None:
-                lines[name] = lambda place, values=values: values[place.example, place.head]  # type: ignore[misc]
+                lines[name] = lambda place, values=values: _head(values, place)  # type: ignore[misc]
             elif self.weights is not None and of_weights is not None:
                 lines[name] = lambda place, of=of_weights: of(self.matrix(place))  # type: ignore[misc]
         return lines
@@ -117,9 +119,9 @@ class Layer:
         if self.shape.kind != "cross" and (weights is not None or self.top is not None):
             numbers["distance"] = self._distance
         if sink is not None:
-            numbers["sink share"] = lambda place: sink[place.example, place.head].float().mean()
+            numbers["sink share"] = lambda place: _head(sink, place).float().mean()
         elif weights is not None:
-            numbers["first key's share"] = lambda place: weights[place.example, place.head, :, 0].float().mean()
+            numbers["first key's share"] = lambda place: weights[place.example, place.head, :, 0].cpu().float().mean()
         if "received" in lines and self.shape.keys:
             numbers["most received"] = lambda place: lines["received"](place).float().amax()
         return numbers
@@ -129,10 +131,10 @@ class Layer:
         queries = torch.arange(self.shape.queries, dtype=torch.float32)[:, None]
         queries = queries + max(0, self.shape.keys - self.shape.queries)  # a cache holds the keys before
         if self.weights is not None:
-            weights, keys = self.weights[place.example, place.head], torch.arange(self.shape.keys, dtype=torch.float32)
+            weights, keys = _head(self.weights, place), torch.arange(self.shape.keys, dtype=torch.float32)
         else:
             assert self.top is not None
-            weights, keys = (part[place.example, place.head] for part in self.top)
+            weights, keys = (_head(part, place) for part in self.top)
         weights = weights.float()
         total = weights.sum().clamp_min(torch.finfo(torch.float32).tiny)
         return (queries - keys).abs_().mul_(weights).sum() / total
@@ -230,7 +232,8 @@ def _sheet(shape: Shape, layers: list[Layer], rows: Sequence[str] | None, column
         dict.fromkeys(listed),
         {name: lambda place, name=name: lines[place.layer][name](place) for name in _common(lines)},  # type: ignore[misc]
         note,
-        summary=summary,
+        _drawn(layers),
+        summary,
     )
     if shape.batch * len(layers) * shape.heads * shape.queries * max(1, shape.keys) > _AT_ONCE:
         return sheet
@@ -239,8 +242,20 @@ def _sheet(shape: Shape, layers: list[Layer], rows: Sequence[str] | None, column
     return replace(sheet, measures=stacked)
 
 
+def _drawn(layers: Sequence[Layer]) -> dict[str, list[Any]]:
+    """Return the key that each row of hard attention took, by example, layer and head, nothing of soft attention."""
+    index = [layer.index for layer in layers if layer.index is not None]
+    few = len(index) == len(layers) and sum(part.numel() for part in index) <= _MOST
+    return {"drawn": torch.stack(index, 1).tolist()} if few else {}
+
+
 def _named(record: Record) -> str:
     return f"record of {record.name or 'the model'}"
+
+
+def _head(values: Tensor, place: Place) -> Tensor:
+    """The numbers of a head, which alone leave a GPU or a file."""
+    return values[place.example, place.head].cpu()
 
 
 def _numbered(count: int, first: int = 0) -> list[str]:

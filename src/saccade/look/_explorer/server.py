@@ -77,7 +77,7 @@ def application(answers: Answers, title: str, token: str, port: int) -> Starlett
 
 
 class _Guard:
-    """Refuses requests of other pages, other machines and other users before anything reads them."""
+    """Refuses requests of other pages, machines and users before they are read."""
 
     def __init__(self, app: ASGIApp, token: str, port: int) -> None:
         self.app, self.token = app, token.encode()
@@ -93,7 +93,7 @@ class _Guard:
         await self.app(scope, receive, send)
 
     def refusal(self, request: Request) -> str:
-        """Return the error of a request that is not allowed, "" if it is."""
+        """Return the error of a forbidden request, "" for an allowed one."""
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or hosts[0] not in self.hosts:
             return "host: expected 127.0.0.1 or localhost with the port, got another. Open the printed URL"
@@ -209,5 +209,5 @@ async def _error(_: Request, error: Exception) -> Response:
 
 
 async def _failure(_: Request, error: Exception) -> Response:
-    """Answer a request after a failure of the program, which standard error has in full."""
+    """Answer a request after a failure, which the server logs."""
     return _json({"error": f"the explorer failed ({type(error).__name__}). Its standard error has the cause"}, 500)

@@ -66,7 +66,7 @@ class Sheet:
     summary: Callable[[int, int], Mapping[str, Tensor]] | None = None
 
     def described(self) -> dict[str, Any]:
-        """Return everything but the matrices and lines, as JSON. Measures are None if they are many."""
+        """Return everything but the matrices and lines as JSON, without many measures."""
         few = self.examples * len(self.layers) * self.heads * len(self.measures) <= _MEASURES
         return {
             "kind": self.kind,
@@ -131,13 +131,13 @@ class Book:
         return sum(sheet.numbers() for sheet in self.sheets)
 
     def piece(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-        """Return one piece of the numbers: a tile, a row, a column, a line or the measures of a layer.
+        """Return one piece of the numbers, such as a tile, a row or a line.
 
         Args:
-            request: the untrusted request of a page: "sheet", "layer", "head", "example", and "piece", which is "tile"
-                with "level", "row" and "column" (of tiles), "row" or "column" with "at", "line" with "name", or
-                "measures", a row for each name. With "minus", a list of the sheet, layer and head of an equal shape,
-                the numbers are differences.
+            request: the untrusted request of a page, with "sheet", "layer", "head", "example" and "piece". The piece
+                "tile" has "level", "row" and "column" (of tiles), "row" and "column" have "at", "line" has "name".
+                "measures" returns a row for each name. With "minus", a list of the sheet, layer and head of an equal
+                shape, the numbers are differences.
 
         Returns:
             The shape and the range of the matrix, and float32 numbers, little-endian.

@@ -6,6 +6,10 @@ import { Grid } from "./grid.js";
 import { Line } from "./lines.js";
 import { Live, SavePage } from "./live.js";
 import { csvOf, download, numbersOf, region, svgOf } from "./saving.js";
+import { WordsView } from "./words.js";
+import { MapsView, PathView } from "./images.js";
+import { BandsView, Load, SoundView } from "./bands.js";
+import { BarsView, CurveView } from "./charts.js";
 import { html, render as mount, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";
 
 const LONG = 512; // tokens beyond which the text is shown around the cursor alone
@@ -135,7 +139,7 @@ function Attention({ manifest, sheet, state, set, pieces, theme }) {
     ${sheet.layers.length * sheet.heads > 1 &&
     grid}
     <section class="panel" aria-label="Alignment">
-      <h2>${sheet.layers[state.layer] ? `${sheet.layers[state.layer]}, head ${state.head}` : "Alignment"}</h2>
+      <h2>${sheet.layers[state.layer] ? `${sheet.layers[state.layer]}, head ${state.head}` : sheet.title}</h2>
       <div class="controls">
         <${Select} name="Layer" value=${state.layer} options=${sheet.layers} onPick=${(layer) => set({ layer })} />
         <${Select} name="Head" value=${state.head} options=${Array.from({ length: sheet.heads }, (_, i) => String(i))} onPick=${(head) => set({ head })} />
@@ -143,6 +147,7 @@ function Attention({ manifest, sheet, state, set, pieces, theme }) {
         ${compare}
       </div>
       ${sheet.note && html`<p class="faint">${sheet.note}</p>`}
+      ${sheet.drawn && html`<p class="faint">A circle marks the key that a row took.</p>`}
       ${sheet.matrix &&
       html`<p class="readout" aria-live="polite">
           ${!cursor
@@ -150,6 +155,7 @@ function Attention({ manifest, sheet, state, set, pieces, theme }) {
             : html`<bdi>${visible(sheet.rows[cursor.row])}</bdi> → <bdi>${visible(sheet.columns[cursor.column])}</bdi>:
                 ${" "}<output>${at(row)}</output>
                 ${other && html`${" and "}<output>${at(otherRow)}</output>`}
+                ${sheet.drawn?.[state.example][state.layer][state.head][cursor.row] === cursor.column ? " (taken)" : ""}
                 ${state.locked ? " (locked)" : ""}`}
         </p>
         <div class=${other ? "pair" : ""}>
@@ -299,7 +305,17 @@ function Explorer({ model, pieces }) {
 }
 
 /** The view of each kind of sheet. */
-const VIEWS = { attention: Attention };
+const VIEWS = {
+  attention: Attention,
+  experts: (props) => html`<${Load} ...${props} /><${Attention} ...${props} />`,
+  words: WordsView,
+  maps: MapsView,
+  path: PathView,
+  bands: BandsView,
+  sound: SoundView,
+  bars: BarsView,
+  curve: CurveView,
+};
 
 /** The contract of anywidget: draw a model into an element, and return the end. */
 export function render({ model, el }) {

@@ -13,6 +13,14 @@ export function ordered(values, descending = true) {
   return heads.sort((a, b) => (a.value === null) - (b.value === null) || sign * (a.value - b.value));
 }
 
+/** Names of layers without the end that all of them share, such as ".attention". */
+export function shortened(names) {
+  const parts = names.map((name) => name.split("."));
+  let shared = 0;
+  while (names.length > 1 && parts.every((part) => part.length > shared + 1 && part.at(-1 - shared) === parts[0].at(-1 - shared))) shared++;
+  return parts.map((part) => part.slice(0, part.length - shared).join("."));
+}
+
 function ends(values) {
   const numbers = values.flat().filter((value) => value !== null);
   return [Math.min(...numbers), Math.max(...numbers)];
@@ -62,6 +70,7 @@ function useMeasures(pieces, number, sheet, layer, example) {
 export function Grid({ pieces, number, sheet, example, measure, order, layer, head, theme, onPick, onMeasure, onOrder }) {
   const table = useRef(null);
   const names = Object.keys(sheet.measures);
+  const rows = shortened(sheet.layers);
   const { values: measures, missing, failure } = useMeasures(pieces, number, sheet, layer, example);
   const values = measures[measure] ?? sheet.layers.map(() => Array(sheet.heads).fill(null));
   const [low, high] = ends(values);
@@ -117,7 +126,7 @@ export function Grid({ pieces, number, sheet, example, measure, order, layer, he
         ${values.map(
           (row, at) =>
             html`<tr>
-              <th scope="row" title=${sheet.layers[at]}>${sheet.layers[at]}</th>
+              <th scope="row" title=${sheet.layers[at]}>${rows[at]}</th>
               ${row.map((value, number) => html`<td>${cell(at, number, value, "")}</td>`)}
             </tr>`,
         )}

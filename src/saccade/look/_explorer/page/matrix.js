@@ -7,6 +7,7 @@ import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./p
 const LABEL = 13; // CSS pixels a row needs for its label
 const LEFT = [28, 120]; // CSS pixels of the labels' column, and of the labels' line above, at least and at most
 const ABOVE = [28, 96];
+const CHOSEN = 4; // CSS pixels of a cell that can hold a mark
 const FONT = "12px system-ui, sans-serif";
 
 /** The part of a matrix that is seen: first row and column, and pixels of a cell. */
@@ -107,6 +108,23 @@ function drawLabels(context, sheet, view, size, cursor, { left, above }, { ink, 
   draw(sheet.columns, view.column, size.width, cursor?.column, column);
 }
 
+/** Mark the key that each row of hard attention took. */
+function drawChosen(context, drawn, view, size, { left, above }, { accent, ground }) {
+  if (!drawn || view.cell < CHOSEN) return;
+  const first = Math.floor(view.row);
+  drawn.slice(first, first + Math.ceil(size.height / view.cell) + 1).forEach((column, line) => {
+    if (column < 0) return;
+    context.beginPath();
+    context.arc(left + (column + 0.5 - view.column) * view.cell, above + (first + line + 0.5 - view.row) * view.cell, view.cell / 4, 0, 2 * Math.PI);
+    context.lineWidth = 3;
+    context.strokeStyle = ground;
+    context.stroke();
+    context.lineWidth = 1.5;
+    context.strokeStyle = accent;
+    context.stroke();
+  });
+}
+
 /** Draw what has arrived, and return the number of missing tiles. */
 function draw(canvas, { sheet, pieces, request, view, size, margins, cursor, locked, theme, tile, ratio }) {
   const { left, above } = margins;
@@ -148,6 +166,7 @@ function draw(canvas, { sheet, pieces, request, view, size, margins, cursor, loc
     }
     context.stroke();
   }
+  drawChosen(context, sheet.drawn?.[request.example]?.[request.layer]?.[request.head], view, size, margins, { accent, ground });
   if (cursor) {
     const side = Math.max(3, view.cell);
     const x = left + (cursor.column - view.column) * view.cell;
