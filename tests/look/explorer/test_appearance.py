@@ -7,10 +7,12 @@ import torch
 
 from look.explorer.books import HOSTILE, TOKENS, book, calls, encoded, hashed, planes, weighted
 from look.explorer.test_parts import channels, contrast
+from look.explorer.test_views import bands, bars, curve, maps, path, sound, words
 from saccade import AuxRequest
 from saccade.look._explorer.sheets import Book
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
+CHECKS = (Path(__file__).parent / "checks.js").read_text(encoding="utf-8")
 WIDTHS = (1400, 900, 400)
 STATES = {
     "start": {},
@@ -19,6 +21,11 @@ STATES = {
     "beside": {"cursor": [3, 7], "minus": [0, 2, 1], "compare": "beside"},
     "ordered": {"order": "largest", "view": [2, 1, 60]},
 }
+
+
+def read(name):
+    """A function of checks.js, as an expression."""
+    return f"() => {{ {CHECKS}\nreturn {name}(); }}"
 
 
 def failing():
@@ -45,6 +52,7 @@ BOOKS = {
     "wide": lambda: planes(torch.rand(3, 900)),
     "tall": lambda: planes(torch.rand(900, 3)),
     "sheets": lambda: Book("Sheets", [*book(encoded(), TOKENS).sheets, *book(encoded(tokens=7)).sheets]),
+    **{f"view of {view.__name__}": view for view in (words, maps, path, bands, sound, curve, bars)},
     "failing": failing,
     "foreign": foreign,
 }
@@ -87,58 +95,6 @@ def test_axe_finds_no_violation(show, name, state, theme):
     assert not violations, "\n".join(violations)
 
 
-GEOMETRY = """() => {
-  const shown = (each) => {
-    const box = each.getBoundingClientRect();
-    return box.width > 0 && box.height > 0 && !each.closest(".hidden") && getComputedStyle(each).visibility !== "hidden";
-  };
-  const named = (each) => `${each.tagName.toLowerCase()}.${each.className.baseVal ?? each.className} ${each.textContent.trim().slice(0, 30)}`;
-  const all = [...document.querySelectorAll(".saccade, .saccade *")].filter(shown);
-  const scrolls = (each) => /auto|scroll/.test(getComputedStyle(each).overflow);
-  const boxes = new Map();
-  const box = (each) => boxes.get(each) ?? boxes.set(each, measured(each)).get(each);
-  const measured = (each) => {
-    let { left, top, right, bottom } = each.getBoundingClientRect();
-    for (let parent = each.parentElement; parent; parent = parent.parentElement)
-      if (scrolls(parent)) {
-        const around = parent.getBoundingClientRect();
-        [left, top] = [Math.max(left, around.left), Math.max(top, around.top)];
-        [right, bottom] = [Math.min(right, around.right), Math.min(bottom, around.bottom)];
-      }
-    return { left, top, right, bottom };
-  };
-  const faults = [];
-  if (document.documentElement.scrollWidth > innerWidth) faults.push(`the page is ${document.documentElement.scrollWidth} px wide`);
-  for (const each of all) {
-    const style = getComputedStyle(each);
-    const { left, right } = box(each);
-    if (right - left > 0 && (left < -0.5 || right > innerWidth + 0.5)) faults.push(`outside the page: ${named(each)}`);
-    const text = [...each.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
-    const clipped = each.scrollWidth > each.clientWidth + 1 && style.overflowX === "hidden" && !each.title;
-    const spilled = each.scrollWidth > each.clientWidth + 1 && style.overflowX === "visible" && style.display !== "inline";
-    if (text && (clipped || spilled) && each.clientWidth) faults.push(`text is wider than its element: ${named(each)}`);
-  }
-  const leaves = all.filter((each) => each.matches("h1, h2, h3, p, select, input, button, canvas, svg, figcaption, th, td, caption, .bar, .scale > span, li > span"));
-  for (let i = 0; i < leaves.length; i++)
-    for (let j = i + 1; j < leaves.length; j++) {
-      const [a, b] = [leaves[i], leaves[j]];
-      if (a.contains(b) || b.contains(a)) continue;
-      const [p, q] = [box(a), box(b)];
-      const width = Math.min(p.right, q.right) - Math.max(p.left, q.left);
-      const height = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
-      if (width > 1 && height > 1) faults.push(`overlap: ${named(a)} and ${named(b)}`);
-    }
-  for (const label of document.querySelectorAll(".saccade label")) {
-    const range = document.createRange();
-    range.selectNode(label.firstChild);
-    const [text, control] = [range.getBoundingClientRect(), label.querySelector("select, input").getBoundingClientRect()];
-    const beside = control.left - text.right >= 0 && control.left - text.right <= 12 && text.top < control.bottom && text.bottom > control.top;
-    if (!beside) faults.push(`a label is not beside its control: ${named(label)}`);
-  }
-  return faults;
-}"""
-
-
 @pytest.mark.parametrize(("name", "state"), FAST)
 def test_nothing_is_clipped_or_overlaps(show, name, state):
     opened = opened_with(show, name, hash_=hashed(**state))
@@ -147,65 +103,27 @@ def test_nothing_is_clipped_or_overlaps(show, name, state):
         opened.until(f"innerWidth === {width}")
         if name not in ("failing", "foreign"):
             opened.ready()
-        assert opened.frame.evaluate(GEOMETRY) == [], width
-
-
-DRAWN = """
-  const drawn = (globalThis.drawn = []);
-  const fillText = CanvasRenderingContext2D.prototype.fillText;
-  CanvasRenderingContext2D.prototype.fillText = function (text, x, y, room) {
-    drawn.push({ font: this.font, colour: this.fillStyle, squeezed: room !== undefined && this.measureText(text).width > room + 0.5 });
-    return fillText.call(this, text, x, y, room);
-  };
-"""
-TYPES = """() => {
-  const elements = [...document.querySelectorAll(".saccade *")].filter((each) => [...each.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim()));
-  return { sizes: [...new Set(elements.map((each) => getComputedStyle(each).fontSize))], families: [...new Set(elements.map((each) => getComputedStyle(each).fontFamily))], drawn: globalThis.drawn };
-}"""
+        assert opened.frame.evaluate(read("geometry")) == [], width
 
 
 @pytest.mark.parametrize(("name", "state"), FAST)
 def test_there_is_one_scale_of_type(show, name, state):
-    opened = opened_with(show, name, hash_=hashed(**state), script=DRAWN)
-    types = opened.frame.evaluate(TYPES)
+    opened = opened_with(show, name, hash_=hashed(**state), script=f"{CHECKS} watchText();")
+    types = opened.frame.evaluate(read("types"))
     assert set(types["sizes"]) <= {"12px", "14px", "18px"} and types["sizes"]
     assert len(types["families"]) == 1
     assert {each["font"] for each in types["drawn"]} <= {"12px system-ui, sans-serif"}
-
-
-COLOURS = """() => {
-  const parsed = (text) => (text.match(/[\\d.]+/g) ?? []).map(Number);
-  const data = ".head, .token, .bar, canvas";
-  const elements = [...document.querySelectorAll(".saccade, .saccade *")];
-  const ground = (each) => {
-    for (let at = each; at; at = at.parentElement) {
-      const colour = parsed(getComputedStyle(at).backgroundColor);
-      if (colour.length < 4 || colour[3] > 0) return colour.slice(0, 3);
-    }
-    return [255, 255, 255];
-  };
-  const texts = elements.filter((each) => each.getBoundingClientRect().width && !each.closest(".hidden") && [...each.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim()));
-  const names = ["color", "backgroundColor", "borderTopColor", "borderLeftColor", "outlineColor", "stroke", "fill"];
-  const colours = elements.filter((each) => !each.closest(data)).flatMap((each) => names.map((name) => getComputedStyle(each)[name]));
-  const root = getComputedStyle(document.querySelector(".saccade"));
-  return {
-    pairs: texts.map((each) => [parsed(getComputedStyle(each).color).slice(0, 3), ground(each), each.textContent.trim().slice(0, 30)]),
-    borders: elements.filter((each) => each.matches("select, input, .controls button, .tools button")).map((each) => [parsed(getComputedStyle(each).borderTopColor).slice(0, 3), ground(each.parentElement), each.tagName]),
-    colours: [...new Set(colours)].map(parsed).filter((colour) => colour.length === 3 || colour[3] > 0),
-    named: Object.fromEntries(["ink", "accent", "wrong", "raised"].map((name) => [name, root.getPropertyValue(`--${name}`).trim()])),
-    canvas: globalThis.drawn.map((each) => each.colour),
-  };
-}"""
+    assert not [each for each in types["drawn"] if each["squeezed"]]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize(("name", "state"), FAST)
 def test_text_is_readable_and_one_colour_accents(show, name, state, theme):
-    opened = opened_with(show, name, theme=theme, hash_=hashed(**state), script=DRAWN)
-    page = opened.frame.evaluate(COLOURS)
+    opened = opened_with(show, name, theme=theme, hash_=hashed(**state), script=f"{CHECKS} watchText();")
+    page = opened.frame.evaluate(read("colours"))
     assert page["pairs"]
-    for text, ground, words in page["pairs"]:
-        assert contrast(text, ground) >= 4.5, words
+    for text, ground, shown in page["pairs"]:
+        assert contrast(text, ground) >= 4.5, shown
     for border, ground, tag in page["borders"]:
         assert contrast(border, ground) >= 3, f"{tag} without a visible border"  # WCAG 2.2, 1.4.11
     named = {key: channels(value) for key, value in page["named"].items()}
@@ -213,6 +131,25 @@ def test_text_is_readable_and_one_colour_accents(show, name, state, theme):
         assert contrast(channels(colour), named["raised"]) >= 4.5
     vivid = [colour[:3] for colour in page["colours"] if max(colour[:3]) - min(colour[:3]) > 64]
     assert [colour for colour in vivid if colour not in (named["accent"], named["wrong"])] == []
+
+
+FAULTS = {
+    "clipped": ".saccade h2 { width: 20px; overflow: hidden; overflow-wrap: normal; white-space: nowrap; }",
+    "wide": ".saccade .panel { width: 2000px; }",
+    "overlap": ".saccade .readout { margin-top: -30px; }",
+    "apart": ".saccade label { gap: 60px; }",
+    "outside": ".saccade h1 { margin-left: -40px; }",
+}
+
+
+@pytest.mark.parametrize(
+    "fault", [next(iter(FAULTS)), *(pytest.param(f, marks=pytest.mark.slow) for f in [*FAULTS][1:])]
+)
+def test_the_check_of_geometry_notices_faults(show, fault):
+    opened = opened_with(show, "model", hash_=hashed(cursor=[1, 1]))
+    assert opened.frame.evaluate(read("geometry")) == []
+    opened.page.add_style_tag(content=FAULTS[fault])
+    assert opened.frame.evaluate(read("geometry"))
 
 
 def test_the_theme_follows_the_system_and_the_menu(show):
