@@ -63,9 +63,10 @@ function geometry() {
 }
 
 function types() {
-  const elements = [...document.querySelectorAll(".saccade *")].filter((each) => [...each.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim()) && !each.hasAttribute("font-size")); // marks grow with their image
+  const texts = (each) => [...each.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+  const elements = [...document.querySelectorAll(".saccade *")].filter((each) => texts(each) && !each.hasAttribute("font-size")); // marks grow with their image
   const scale = (each) => (each.getScreenCTM ? Math.hypot(each.getScreenCTM().a, each.getScreenCTM().b) : 1);
-  const size = (each) => `${Math.round(parseFloat(getComputedStyle(each).fontSize) * (scale(each) * 10) / 10}px`;
+  const size = (each) => `${Math.round(parseFloat(getComputedStyle(each).fontSize) * scale(each) * 10) / 10}px`;
   return { sizes: [...new Set(elements.map(size))], families: [...new Set(elements.map((each) => getComputedStyle(each).fontFamily))], drawn: globalThis.drawn };
 }
 
