@@ -174,11 +174,13 @@ def show(browser, tmp_path):
     """Open a book in a host. At the end: no request has left the page, and the console has no error."""
     pages = []
 
-    def opening(book, host="file", hash_="", width=1400, height=1000, theme="light", errors=False, **options):
+    def opening(book, host="file", hash_="", width=1400, height=1000, theme="light", errors=False, script=""):
         context = browser.new_context(
-            viewport={"width": width, "height": height}, color_scheme=theme, reduced_motion="reduce", **options
+            viewport={"width": width, "height": height}, color_scheme=theme, reduced_motion="reduce"
         )
         context.set_default_timeout(1000 * PATIENCE)
+        if script:
+            context.add_init_script(script)
         page = context.new_page()
         opened = Opened(page)
         allowed = ("file:", "data:", "blob:", "about:", ORIGIN)

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from itertools import pairwise
 from urllib.parse import quote
 from xml.etree import ElementTree
 
@@ -14,8 +15,9 @@ from saccade import AuxOutput, look
 from saccade.look import Record, Recording
 from saccade.look._explorer.pictures import sheets_of_pictures
 from saccade.look._explorer.recordings import sheets_of
-from saccade.look._explorer.sheets import Book, Place
-from saccade.look._figure import collected
+from saccade.look._explorer.sheets import Book, MatrixIndex, Sheet
+from saccade.look._figure import collected, ramp
+from saccade.look._overlays import _HEAT
 from saccade.tasks.experts import Taken, draw_taken
 
 pytestmark = pytest.mark.slow
@@ -106,7 +108,7 @@ def digits(value):
 
 def number(book, row, column, **place):
     """A number of the first sheet as a page has it, in single precision."""
-    return digits(torch.as_tensor(book.sheets[0].matrix(Place(**place)))[row, column].float())
+    return digits(torch.as_tensor(book.sheets[0].matrix(MatrixIndex(**place)))[row, column].float())
 
 
 def readout(opened, value, at=0):
@@ -163,7 +165,7 @@ def test_csv_files_hold_the_matrix(show, name):
     assert [row[0] for row in rows] == list(sheet.rows)
     values = torch.tensor([[float(value) for value in row[1:]] for row in rows])
     torch.testing.assert_close(
-        values, torch.as_tensor(sheet.matrix(Place())).float(), rtol=1e-7, atol=0, equal_nan=True
+        values, torch.as_tensor(sheet.matrix(MatrixIndex())).float(), rtol=1e-7, atol=0, equal_nan=True
     )
 
 
@@ -209,7 +211,7 @@ def test_the_largest_words_are_listed(show):
     book = words(1)
     opened = waits(show(book), "Words")
     opened.frame.locator("summary").click()
-    order = torch.as_tensor(book.sheets[0].matrix(Place()))[0].abs().argsort(descending=True).tolist()
+    order = torch.as_tensor(book.sheets[0].matrix(MatrixIndex()))[0].abs().argsort(descending=True).tolist()
     told = opened.frame.locator(".largest li").all_inner_texts()
     assert [float(text.rpartition(" ")[2]) for text in told] == [number(book, 0, at) for at in order]
 
@@ -221,7 +223,7 @@ def test_maps_are_read_cell_by_cell_and_word_by_word(show):
         over(opened, "canvas.image", (column + 0.5) / 5, (row + 0.5) / 4)
         readout(opened, number(book, row, column))
     assert opened.frame.locator(".readout").first.inner_text().startswith("hop 1, row 4, column 5: ")
-    assert f"({digits(float(book.sheets[0].matrix(Place())[3, 4].float()) / 0.05):g} even shares)" in (
+    assert f"({digits(float(book.sheets[0].matrix(MatrixIndex())[3, 4].float()) / 0.05):g} even shares)" in (
         opened.frame.locator(".readout").first.inner_text()
     )
     opened.frame.locator('input[name="map"]').focus()
@@ -282,7 +284,7 @@ def test_the_path_of_an_eye_goes_step_by_step(show):
     opened.waits_for(cursor=[0, 0])
     opened.page.keyboard.press("ArrowRight")
     opened.waits_for(cursor=[1, 0])
-    shares = torch.as_tensor(book.sheets[0].matrix(Place()))[1]
+    shares = torch.as_tensor(book.sheets[0].matrix(MatrixIndex()))[1]
     readout(opened, number(book, 1, int(shares.argmax())))
     x, y = (digits(part) for part in book.sheets[0].extra["location"][1])
     assert opened.frame.locator(".readout").first.inner_text().startswith(f"Glimpse 2 at x {x:g}, y {y:g}, says 7")
@@ -384,3 +386,35 @@ def test_draws_of_hard_attention_are_marked(show):
     opened.point(1, 1)
     opened.until("document.querySelector('.readout').textContent.includes('y → b')")
     assert "(taken)" not in opened.frame.locator(".readout").inner_text()
+
+
+def test_colours_over_images_are_those_of_pictures(parts):
+    shares = [number / 12 for number in range(13)]
+    told = parts("(p, shares) => shares.map(p.images.heatOf)", shares)
+    expected = ramp(_HEAT)(shares) * [255, 255, 255, 1]
+    assert abs(torch.tensor(told) - torch.tensor(expected)).max() < 1.5  # of a colour map of 256 steps
+
+
+@pytest.mark.parametrize(("start", "span", "most"), [(0.5, 0.72, 5), (0, 1e-4, 8), (-3.2, 800, 3), (7, 7, 2)])
+def test_ticks_are_round_and_few(parts, start, span, most):
+    ticks = parts("(p, start, span, most) => p.bands.ticksOf(start, span, most)", start, span, most)
+    assert 1 <= len(ticks) <= most + 1 and all(start - 1e-9 <= tick <= start + span + 1e-9 for tick in ticks)
+    steps = {float(f"{after - before:.6g}") for before, after in pairwise(ticks)}
+    assert len(steps) <= 1 and all(f"{step:.0e}"[0] in "125" for step in steps)
+
+
+def test_ticks_of_a_logarithmic_axis(parts):
+    ticks = parts("(p, low, high) => p.charts.logTicks(low, high)", 0.03, 4.0)
+    assert ticks == [0.05, 0.1, 0.2, 0.5, 1, 2]
+
+
+def test_planes_join_their_tiles(show):
+    matrix = torch.randn(300, 520)
+    names = [str(number) for number in range(520)]
+    extra = {"bands": [{"name": "all", "from": 0, "to": 300, "low": -5.0, "top": 5.0}]}
+    book = Book("b", [Sheet("bands", "b", names[:300], names, lambda at: matrix, extra=extra)])
+    opened = waits(show(book), "Bands")
+    for row, column in [(0, 0), (255, 256), (256, 255), (299, 519)]:
+        opened.frame.evaluate(f"history.replaceState(null, '', '{hashed(cursor=[row, column], locked=True)}')")
+        opened.frame.evaluate("dispatchEvent(new HashChangeEvent('hashchange'))")
+        readout(opened, number(book, row, column))

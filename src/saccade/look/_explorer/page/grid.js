@@ -88,7 +88,7 @@ export function Grid({ pieces, number, sheet, example, measure, order, layer, he
     class=${at === layer && number === head ? "head on" : "head"}
     tabindex=${reached ? 0 : -1}
     aria-pressed=${at === layer && number === head}
-    aria-label=${`${sheet.layers[at] || "layer"}, head ${number}${value === null ? "" : `, ${measure} ${formatted(value)}`}`}
+    aria-label=${`${text && `${text}: `}${sheet.layers[at] || "layer"}, head ${number}${value === null ? "" : `, ${measure} ${formatted(value)}`}`}
     title=${`${sheet.layers[at]}, head ${number}${value === null ? "" : `: ${measure} ${formatted(value)}`}`}
     style=${{ background: css(share(value), theme), color: inkOn(share(value), theme) }}
     onClick=${() => onPick(at, number)}

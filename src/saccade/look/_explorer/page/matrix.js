@@ -69,6 +69,17 @@ export function tilesOf(view, width, height, sheet, tile, ratio) {
   return tiles;
 }
 
+/** A label that is cut, not squeezed, if it is wider than its room. */
+function cut(context, label, room) {
+  const letters = Array.from(label);
+  let text = label;
+  while (letters.length && context.measureText(text).width > room) {
+    letters.pop();
+    text = `${letters.join("")}…`;
+  }
+  return text;
+}
+
 function drawLabels(context, sheet, view, size, cursor, { left, above }, { ink, accent, ground }) {
   const every = Math.max(1, Math.ceil(LABEL / view.cell));
   context.font = FONT;
@@ -88,7 +99,7 @@ function drawLabels(context, sheet, view, size, cursor, { left, above }, { ink, 
     }
     context.fillStyle = on ? accent : ink;
     context.textAlign = "right";
-    context.fillText(text, left - 6, above + y, left - 10);
+    context.fillText(cut(context, text, left - 10), left - 6, above + y);
   };
   const column = (index, x, on) => {
     if (x < 0 || x > size.width) return;
@@ -101,7 +112,7 @@ function drawLabels(context, sheet, view, size, cursor, { left, above }, { ink, 
       context.fillRect(0, -LABEL / 2, above - 8, LABEL);
     }
     context.fillStyle = on ? accent : ink;
-    context.fillText(visible(sheet.columns[index], 14), 0, 0, above - 10);
+    context.fillText(cut(context, visible(sheet.columns[index], 14), above - 10), 0, 0);
     context.restore();
   };
   draw(sheet.rows, view.row, size.height, cursor?.row, row);
