@@ -72,13 +72,13 @@ _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # X
 
 
 class Picture(NamedTuple):
-    """A picture that was collected instead of drawn.
+    """A collected picture.
 
     Args:
         kind: name of its kind.
         title: above it, or its kind.
         behind: the numbers behind it, with tensors as they are, not rounded.
-        more: what the explorer shows besides.
+        more: further content of the explorer.
         note: below the title.
     """
 
@@ -94,7 +94,10 @@ _COLLECTED = ContextVar[list[Picture] | None]("_COLLECTED", default=None)
 
 @contextmanager
 def collected() -> Iterator[list[Picture]]:
-    """Collect the pictures of a block, of this thread alone. Nothing is drawn or written."""
+    """Collect the pictures that this thread makes in a block.
+
+    Nothing is drawn or written.
+    """
     pictures = list[Picture]()
     token = _COLLECTED.set(pictures)
     try:

@@ -26,7 +26,7 @@ __all__ = ["run_sheets"]
 
 _EXAMPLES = 5  # of the test split
 _NAME = 40  # characters of an input before a title
-_MOST = 1 << 22  # numbers of a sheet of all heads
+_LARGEST = 1 << 22  # numbers of a sheet of all heads
 _BEGIN = "⏵"
 _DRAWN = AuxRequest(weights=True, index=True)
 
@@ -74,7 +74,10 @@ def _read(job: Job, lines: Iterable[str]) -> Iterator[tuple[Any, str]]:
 
 
 def _recorded(job: Job, model: Any, item: Any, answer: Answer) -> Iterator[Sheet]:
-    """Yield sheets of several layers or heads, and of hard attention, whose picture lacks the probabilities."""
+    """Yield sheets of several layers or heads, and of hard attention.
+
+    The picture of hard attention lacks its probabilities.
+    """
     device = next(model.parameters()).device
     if not isinstance(job.predictor, Generates):
         tokens, arguments = _tokens(answer), moved(job.predictor.encode([item]), device)
@@ -113,7 +116,7 @@ def _records(model: Any, call: Callable[[], Any]) -> list[Record]:
 
 
 def _joined(steps: Sequence[Record]) -> Record | None:
-    """Return the calls of a module as one with the queries of all, None of calls with other keys."""
+    """Return the calls of a module as one, None if their keys differ."""
     parts = [record.weights for record in steps if record.weights is not None]
     if len(parts) < len(steps) or len({(*part.shape[:-2], part.shape[-1]) for part in parts}) > 1:
         return None
@@ -122,21 +125,23 @@ def _joined(steps: Sequence[Record]) -> Record | None:
     return Record(steps[0].name, AuxOutput(weights=torch.cat(parts, -2), index=drawn), 0, steps[0].kind)
 
 
-def _heads(records: Sequence[Record], rows: Sequence[str], own: Sequence[str], read: Sequence[str]) -> Iterator[Sheet]:
-    """Yield sheets of several layers or heads and of hard attention, with tokens where their numbers fit.
+def _heads(
+    records: Sequence[Record], rows: Sequence[str], self_keys: Sequence[str], cross_keys: Sequence[str]
+) -> Iterator[Sheet]:
+    """Yield sheets of several layers or heads and of hard attention, with tokens.
 
     Args:
         records: of one call.
         rows: tokens of the queries.
-        own: tokens of the keys of self-attention.
-        read: tokens of the keys of other attention.
+        self_keys: tokens of the keys of self-attention.
+        cross_keys: tokens of the keys of other attention.
     """
     for kind in dict.fromkeys(record.kind for record in records):
-        keys = read if kind == "cross" else own
+        keys = cross_keys if kind == "cross" else self_keys
         for sheet in sheets_of(Recording([record for record in records if record.kind == kind]), None, None):
             heads, size = len(sheet.layers) * sheet.heads, len(sheet.rows) * len(sheet.columns)
             several = (heads > 1 and len(sheet.rows) > 1) or "drawn" in sheet.extra
-            if several and sheet.examples * heads * size <= _MOST:
+            if several and sheet.examples * heads * size <= _LARGEST:
                 yield replace(sheet, rows=_fitting(rows, sheet.rows), columns=_fitting(keys, sheet.columns))
 
 

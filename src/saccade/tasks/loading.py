@@ -43,9 +43,9 @@ def load_run(
         return load_trained(kind, run, choose_device(device))
     check_named(reading or {}, reading_options(kind.Options), f"reading data of {kind.name}")
     name, objects = (str(data), None) if isinstance(data, str | Path) else (OBJECTS, kept(data))
-    given = {"data": name, **({} if objects is None else {"encoding": None}), **(reading or {})}
-    trained = load_trained(kind, run, choose_device(device), objects, given)
+    named = {"data": name, **({} if objects is None else {"encoding": None}), **(reading or {})}
+    trained = load_trained(kind, run, choose_device(device), objects, named)
     if not isinstance(trained.task, Job):
         return trained
     located = run.located(trained.options, kind.builtin)
-    return replace(trained, task=measured_on(trained.task, located, given, objects, run.config["data"]))
+    return replace(trained, task=measured_on(trained.task, located, named, objects, run.config["data"]))

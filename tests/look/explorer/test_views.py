@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from itertools import pairwise
 from urllib.parse import quote
 from xml.etree import ElementTree
 
@@ -14,8 +15,9 @@ from saccade import AuxOutput, look
 from saccade.look import Record, Recording
 from saccade.look._explorer.pictures import sheets_of_pictures
 from saccade.look._explorer.recordings import sheets_of
-from saccade.look._explorer.sheets import Book, Place
-from saccade.look._figure import collected
+from saccade.look._explorer.sheets import Book, Place, Sheet
+from saccade.look._figure import collected, ramp
+from saccade.look._overlays import _HEAT
 from saccade.tasks.experts import Taken, draw_taken
 
 pytestmark = pytest.mark.slow
@@ -384,3 +386,35 @@ def test_draws_of_hard_attention_are_marked(show):
     opened.point(1, 1)
     opened.until("document.querySelector('.readout').textContent.includes('y → b')")
     assert "(taken)" not in opened.frame.locator(".readout").inner_text()
+
+
+def test_colours_over_images_are_those_of_pictures(parts):
+    shares = [number / 12 for number in range(13)]
+    told = parts("(p, shares) => shares.map(p.images.heatOf)", shares)
+    expected = ramp(_HEAT)(shares) * [255, 255, 255, 1]
+    assert abs(torch.tensor(told) - torch.tensor(expected)).max() < 1.5  # of a colour map of 256 steps
+
+
+@pytest.mark.parametrize(("start", "span", "most"), [(0.5, 0.72, 5), (0, 1e-4, 8), (-3.2, 800, 3), (7, 7, 2)])
+def test_ticks_are_round_and_few(parts, start, span, most):
+    ticks = parts("(p, start, span, most) => p.bands.ticksOf(start, span, most)", start, span, most)
+    assert 1 <= len(ticks) <= most + 1 and all(start - 1e-9 <= tick <= start + span + 1e-9 for tick in ticks)
+    steps = {float(f"{after - before:.6g}") for before, after in pairwise(ticks)}
+    assert len(steps) <= 1 and all(f"{step:.0e}"[0] in "125" for step in steps)
+
+
+def test_ticks_of_a_logarithmic_axis(parts):
+    ticks = parts("(p, low, high) => p.charts.logTicks(low, high)", 0.03, 4.0)
+    assert ticks == [0.05, 0.1, 0.2, 0.5, 1, 2]
+
+
+def test_planes_join_their_tiles(show):
+    matrix = torch.randn(300, 520)
+    names = [str(number) for number in range(520)]
+    extra = {"bands": [{"name": "all", "from": 0, "to": 300, "low": -5.0, "top": 5.0}]}
+    book = Book("b", [Sheet("bands", "b", names[:300], names, lambda at: matrix, extra=extra)])
+    opened = waits(show(book), "Bands")
+    for row, column in [(0, 0), (255, 256), (256, 255), (299, 519)]:
+        opened.frame.evaluate(f"history.replaceState(null, '', '{hashed(cursor=[row, column], locked=True)}')")
+        opened.frame.evaluate("dispatchEvent(new HashChangeEvent('hashchange'))")
+        readout(opened, number(book, row, column))

@@ -18,7 +18,9 @@ _LOUD = (2, 98)  # percentiles of a spectrum that are black and white
 
 
 def sheets_of_pictures(pictures: Iterable[Picture], name: str = "") -> list[Sheet]:
-    """Return sheets of pictures, those of one kind over the same rows and columns as layers of one.
+    """Return the sheets of pictures.
+
+    Matrices of one kind over the same rows and columns are layers of one sheet.
 
     Args:
         pictures: collected ones, with their numbers.
@@ -35,18 +37,16 @@ def _titled(name: str, title: str) -> str:
 
 
 def _layers(sheets: Sequence[Sheet]) -> list[Sheet]:
-    """Return sheets over the same rows and columns as the layers of one, named by the ends of their titles."""
+    """Return sheets as the layers of one, named by the ends of their titles."""
     if len(sheets) == 1:
         return list(sheets)
     names = [str(sheet.extra["name"]) for sheet in sheets]
     common = common_words(names)
-    known = {name: [s.measures[name] for s in sheets] for name in sheets[0].measures}
-    measures = {name: torch.cat([part for part in parts if part is not None], 1) for name, parts in known.items()}
     layers = [name.removeprefix(common) or str(number) for number, name in enumerate(names)]
     read = [sheet.matrix for sheet in sheets]
     assert all(read)
     title = common.rstrip(" ,:").removesuffix(" of") or sheets[0].title
-    return [replace(sheets[0], title=title, layers=layers, measures=measures, matrix=lambda at: read[at.layer](at))]  # type: ignore[misc]
+    return [replace(sheets[0], title=title, layers=layers, matrix=lambda at: read[at.layer](at))]  # type: ignore[misc]
 
 
 def common_words(texts: Sequence[str]) -> str:
@@ -63,7 +63,7 @@ def common_words(texts: Sequence[str]) -> str:
 def _fixed(values: Any) -> Callable[[Place], Tensor]:
     """Return the matrix of a sheet with one."""
     matrix = torch.as_tensor(values)
-    return lambda place: matrix
+    return lambda at: matrix
 
 
 def _alignment(picture: Picture) -> list[Sheet]:
@@ -103,7 +103,7 @@ def _maps(picture: Picture) -> list[Sheet]:
         "top": behind["darkest"],
     }
     rows, columns = ([str(number) for number in range(1, 1 + count)] for count in maps.shape[1:])
-    return [Sheet("maps", picture.title, rows, columns, lambda place: maps[place.head], heads=len(maps), extra=extra)]
+    return [Sheet("maps", picture.title, rows, columns, lambda at: maps[at.head], heads=len(maps), extra=extra)]
 
 
 def _path(picture: Picture) -> list[Sheet]:
@@ -157,7 +157,7 @@ def _sound(picture: Picture) -> list[Sheet]:
 
 
 def _bars(picture: Picture) -> list[Sheet]:
-    """A sheet with a row for each name and a column for each series, NaN for no number."""
+    """A sheet with a row for each name and a column for each series."""
     behind = picture.behind
     values = torch.tensor([[np.nan if value is None else value for value in row] for row in behind["values"]]).T
     extra = {"label": picture.more["label"], "errors": behind["errors"]}
@@ -167,15 +167,15 @@ def _bars(picture: Picture) -> list[Sheet]:
 
 
 def _curves(picture: Picture) -> list[Sheet]:
-    """A sheet with a row for each line and a column for each x of any, NaN for no number."""
+    """A sheet with a row for each line and a column for each x of any line."""
     lines, labels = picture.more["lines"], picture.more["labels"]
-    places = sorted({float(x) for line in lines for x in line.x})
-    values = torch.full((len(lines), len(places)), torch.nan, dtype=torch.float64)
+    positions = sorted({float(x) for line in lines for x in line.x})
+    values = torch.full((len(lines), len(positions)), torch.nan, dtype=torch.float64)
     for row, line in enumerate(lines):
-        values[row, [places.index(x) for x in line.x]] = torch.as_tensor(line.y, dtype=torch.float64)
+        values[row, [positions.index(x) for x in line.x]] = torch.as_tensor(line.y, dtype=torch.float64)
     log = "x" in picture.more["log"]
-    extra = {"x": places, "labels": list(labels), "mark": picture.behind["mark"], "log": log}
-    names = [f"{x:.6g}" for x in places]
+    extra = {"x": positions, "labels": list(labels), "mark": picture.behind["mark"], "log": log}
+    names = [f"{x:.6g}" for x in positions]
     return [
         Sheet("curve", picture.title, picture.behind["rows"], names, _fixed(values), note=picture.note, extra=extra)
     ]

@@ -36,7 +36,7 @@ class Sheet:
     """Matrices over the same rows and columns.
 
     Args:
-        kind: of the view: "attention", "words", "maps", "path", "bands" or "sound".
+        kind: of the view: "attention", "experts", "words", "maps", "path", "bands", "sound", "bars" or "curve".
         title: of the sheet.
         rows: names of the rows, queries.
         columns: names of the columns, keys.

@@ -35,7 +35,7 @@ function drawCells(canvas, { values, rows, columns, names, top, cell, left, curs
   context.font = FONT;
   context.textAlign = "right";
   context.textBaseline = "middle";
-  const every = Math.max(1, Math.ceil(LABEL / cell.height));
+  const every = Math.max(1, Math.ceil((LABEL + 2) / cell.height));
   names.forEach((name, row) => {
     const on = cursor?.row === row;
     if (!on && (row % every || (cursor && cursor.row !== null && Math.abs(cursor.row - row) < every))) return;
@@ -113,7 +113,7 @@ function Axis({ names, width, share = 1, title }) {
   const left = gutter(width);
   const room = ((width - left) * share) / names.length;
   const longest = Math.min(12, Math.max(...names.map((name) => visible(name, 12).length)));
-  const every = Math.max(1, Math.ceil((longest * 7 + 6) / room));
+  const every = Math.max(1, Math.ceil((longest * 7 + 14) / room));
   return html`<div class="axis" style=${{ marginLeft: `${left}px` }} aria-hidden="true">
     ${names.map((name, at) => (at % every ? null : html`<span style=${placed((at + 0.5) / names.length, share)}>${visible(name, 12)}</span>`))}
     <span class="title">${title}</span>

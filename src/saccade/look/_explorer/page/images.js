@@ -2,7 +2,7 @@
 
 import { formatted, visible } from "./data.js";
 import { Matrix } from "./matrix.js";
-import { Bars, Readout, Save, Steps, Words, placeOf, spaced, svgFile, usePlane, useWidth } from "./planes.js";
+import { Bars, Readout, Save, Steps, Words, named, placeOf, svgFile, usePlane, useWidth } from "./planes.js";
 import { Answers } from "./words.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./preact.js";
 
@@ -164,7 +164,7 @@ export function MapsView({ manifest, sheet, state, set, pieces, theme }) {
     ${failure && html`<p class="error" role="alert">${failure}</p>`}
     <${Steps} name="Map" count=${sheet.heads} at=${state.head} text=${name} onPick=${(head) => set({ head })} />
     ${sheet.heads > 1 &&
-    html`<${Words} name="Maps" tokens=${spaced(sheet.captions)} at=${state.head} theme=${theme} onPick=${(head, hover) => !hover && set({ head })} />`}
+    html`<${Words} name="Maps" tokens=${sheet.captions} label=${named} at=${state.head} theme=${theme} onPick=${(head, hover) => !hover && set({ head })} />`}
     <div class="controls">
       <label>Opacity <input type="range" name="opacity" min="0" max="1" step="0.05" value=${opacity} onInput=${(event) => setOpacity(Number(event.target.value))} /></label>
       <label><input type="checkbox" name="smooth" checked=${smooth} onChange=${(event) => setSmooth(event.target.checked)} /> Smooth</label>
@@ -279,7 +279,7 @@ export function PathView({ manifest, sheet, state, set, pieces, theme }) {
     <h3>Probabilities after each glimpse</h3>
     <${Readout} hint="Point at a cell, or move with the arrow keys." name=${state.cursor ? `${sheet.rows[state.cursor[0]]}, ${visible(sheet.columns[state.cursor[1]])}` : ""} value=${value} locked=${state.locked} />
     <${Matrix}
-      sheet=${{ ...sheet, rows: spaced(sheet.rows) }}
+      sheet=${{ ...sheet, rows: sheet.rows.map((_, number) => String(number + 1)) }}
       pieces=${pieces}
       request=${request}
       tile=${manifest.tile}

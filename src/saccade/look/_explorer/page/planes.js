@@ -3,7 +3,7 @@
 import { formatted, visible } from "./data.js";
 import { css, inkOn } from "./colours.js";
 import { csvOf, download, svgOf } from "./saving.js";
-import { html, useEffect, useLayoutEffect, useRef, useState } from "./preact.js";
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";
 
 const STEPS = 11; // colours of a legend
 
@@ -93,7 +93,7 @@ export function Bars({ name, names, values, errors = [], on, top, onPick }) {
   return html`<table class="bars" aria-label=${name}>
     ${names.map(
       (text, at) => html`<tr class=${at === on ? "on" : ""} onClick=${() => onPick?.(at)}>
-        <th scope="row"><bdi>${visible(text, 48).replaceAll("␣", " ")}</bdi></th>
+        <th scope="row"><bdi>${named(text, 48)}</bdi></th>
         <td class="bar">
           <span class=${values[at] < 0 ? "against" : ""} style=${{ width: `${share(numbers[at])}%`, marginLeft: signed ? `${values[at] < 0 ? 50 - share(numbers[at]) : 50}%` : 0 }}></span>
         </td>
@@ -113,13 +113,13 @@ export function Legend({ name, low, top, theme, even }) {
   </p>`;
 }
 
-/** Names whose spaces are no part of a token. */
-export function spaced(names) {
-  return names.map((name) => name.replaceAll(" ", "\u00a0"));
+/** A name as a label: its spaces are no part of a token. */
+export function named(text, length) {
+  return visible(text, length).replaceAll("␣", " ");
 }
 
 /** Words coloured by their numbers. Arrow keys move to other words and to other rows. */
-export function Words({ name, tokens, values, top, at, theme, onPick, onRow }) {
+export function Words({ name, tokens, values, top, at, theme, onPick, onRow, label = visible }) {
   const keys = (event) => {
     const right = getComputedStyle(event.currentTarget).direction === "rtl" ? -1 : 1;
     const step = { ArrowLeft: -right, ArrowRight: right, Home: -tokens.length, End: tokens.length }[event.key];
@@ -131,24 +131,28 @@ export function Words({ name, tokens, values, top, at, theme, onPick, onRow }) {
     onPick(next);
     event.currentTarget.querySelectorAll("button")[next]?.focus();
   };
-  return html`<p class="tokens words" dir="auto" aria-label=${name} onKeyDown=${keys}>
-    ${tokens.map((token, index) => {
-      const value = values ? values[index] : 0;
-      const share = value / (top || 1);
-      return html`<button
-        class=${index === at ? "token on" : "token"}
-        tabindex=${index === (at ?? 0) ? 0 : -1}
-        style=${values ? { background: css(share, theme), color: inkOn(share, theme) } : {}}
-        title=${values ? formatted(value) : ""}
-        data-value=${values ? value : ""}
-        aria-pressed=${index === at}
-        onClick=${() => onPick(index, false)}
-        onPointerEnter=${() => onPick(index, true)}
-      >
-        ${visible(token)}
-      </button> `;
-    })}
-  </p>`;
+  const latest = useRef(onPick);
+  latest.current = onPick;
+  const button = (index, on, first) => {
+    const share = values ? values[index] / (top || 1) : 0;
+    return html`<button
+      class=${on ? "token on" : "token"}
+      tabindex=${first ? 0 : -1}
+      style=${values ? { background: css(share, theme), color: inkOn(share, theme) } : {}}
+      title=${values ? formatted(values[index]) : ""}
+      data-value=${values ? values[index] : ""}
+      aria-pressed=${on}
+      onClick=${() => latest.current(index, false)}
+      onPointerEnter=${() => latest.current(index, true)}
+    >
+      ${label(tokens[index])}
+    </button>`;
+  };
+  const source = values?.buffer ?? values; // rows of a plane are other views of one buffer at each call
+  const buttons = useMemo(() => tokens.map((_, index) => button(index, false, false)), [tokens, source, values?.byteOffset, top, theme]);
+  const shown = buttons.slice(); // those that stay as they are cost nothing
+  if (tokens.length) shown[at ?? 0] = button(at ?? 0, at !== null && at !== undefined, true);
+  return html`<p class="tokens words" dir="auto" aria-label=${name} onKeyDown=${keys}>${shown}</p>`;
 }
 
 async function pngOf(svg) {
