@@ -31,7 +31,7 @@ def test_the_wheel_runs_the_readme_and_lists_tasks(tmp_path):
     folder = "saccade/look/_explorer/page/"
     files = (path for path in (ROOT / "src" / folder).rglob("*") if path.is_file())
     parts = {path.relative_to(ROOT / "src").as_posix() for path in files}
-    assert {f"{folder}app.js", f"{folder}style.css", f"{folder}vendor/LICENSES.md"} <= parts
+    assert {f"{folder}app.js", f"{folder}style.css", f"{folder}vendor/LICENSES.txt"} <= parts
     assert {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith(folder)} == parts
     empty.mkdir()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")

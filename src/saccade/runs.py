@@ -284,7 +284,7 @@ class Run:
         return Pictures(self.pictures(input_lines(self.task, inputs), self.request("look", request), output, json=json))
 
     def sheets(self, inputs: Inputs | None = None, **request: "Unpack[keywords.Look]") -> list[Sheet]:
-        """Return what `saccade look` draws as sheets of the explorer, and all layers and heads.
+        """Return the pictures of `saccade look` and all heads as sheets of the explorer.
 
         Args:
             inputs: as for `predict`. Default: the first examples of the test split.

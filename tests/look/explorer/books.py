@@ -13,7 +13,7 @@ import torch
 from saccade import AuxOutput, look, nn
 from saccade.look import Record, Recording
 from saccade.look._explorer.recordings import sheets_of
-from saccade.look._explorer.sheets import Book, Place, Sheet
+from saccade.look._explorer.sheets import Book, MatrixIndex, Sheet
 
 HOSTILE = [
     "</script><script>document.title='broken'</script>",
@@ -99,7 +99,7 @@ def opened(message):
 
 def plane(book, sheet=0, **place):
     """The numbers of a matrix, straight from the sheet."""
-    return book.sheets[sheet].matrix(Place(**place)).float().numpy()
+    return book.sheets[sheet].matrix(MatrixIndex(**place)).float().numpy()
 
 
 class Tags(HTMLParser):

@@ -127,7 +127,7 @@ def test_each_part_is_javascript(name, tmp_path):
 
 def test_libraries_have_their_licences():
     vendor = files("saccade.look._explorer").joinpath("page", "vendor")
-    text = vendor.joinpath("LICENSES.md").read_text(encoding="utf-8")
-    libraries = [path.name for path in vendor.iterdir() if path.name != "LICENSES.md"]
+    text = vendor.joinpath("LICENSES.txt").read_text(encoding="utf-8")
+    libraries = [path.name for path in vendor.iterdir() if path.name != "LICENSES.txt"]
     assert libraries == ["standalone.umd.js"] and all(f"`{name}`" in text for name in libraries)
     assert "Apache License" in text and "MIT License" in text

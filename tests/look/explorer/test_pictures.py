@@ -12,7 +12,7 @@ from PIL import Image
 
 from saccade import look
 from saccade.look._explorer.pictures import sheets_of_pictures
-from saccade.look._explorer.sheets import Book, Place
+from saccade.look._explorer.sheets import Book, MatrixIndex
 from saccade.look._figure import collected
 from saccade.nn import Retina
 from saccade.tasks.experts import Taken, draw_taken
@@ -37,7 +37,7 @@ def both(tmp_path):
 
 def matrix(sheet, **place):
     """Numbers of a sheet, as it has them."""
-    return torch.as_tensor(sheet.matrix(Place(**place)))
+    return torch.as_tensor(sheet.matrix(MatrixIndex(**place)))
 
 
 def is_behind(values, told):

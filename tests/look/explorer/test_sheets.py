@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from look.explorer.books import numbers, opened, planes
 from saccade.errors import ArgumentError
-from saccade.look._explorer.sheets import TILE, Book, Place, Sheet, reduced
+from saccade.look._explorer.sheets import TILE, Book, MatrixIndex, Sheet, reduced
 
 LINES = {"entropy": lambda values: values.sum(1), "received": lambda values: values.sum(0)}
 
@@ -210,4 +210,4 @@ def test_the_manifest_is_json_with_six_digits():
     described = json.loads(json.dumps(book.manifest(), allow_nan=False))
     assert described["format"] == 1 and described["tile"] == TILE and described["title"] == "A title"
     assert described["sheets"][0]["measures"] == {"entropy": [[[0.333333, None]]]}
-    assert book.sheets[0].matrix(Place()).shape == (2, 3)
+    assert book.sheets[0].matrix(MatrixIndex()).shape == (2, 3)

@@ -15,7 +15,7 @@ from saccade import AuxOutput, look
 from saccade.look import Record, Recording
 from saccade.look._explorer.pictures import sheets_of_pictures
 from saccade.look._explorer.recordings import sheets_of
-from saccade.look._explorer.sheets import Book, Place, Sheet
+from saccade.look._explorer.sheets import Book, MatrixIndex, Sheet
 from saccade.look._figure import collected, ramp
 from saccade.look._overlays import _HEAT
 from saccade.tasks.experts import Taken, draw_taken
@@ -108,7 +108,7 @@ def digits(value):
 
 def number(book, row, column, **place):
     """A number of the first sheet as a page has it, in single precision."""
-    return digits(torch.as_tensor(book.sheets[0].matrix(Place(**place)))[row, column].float())
+    return digits(torch.as_tensor(book.sheets[0].matrix(MatrixIndex(**place)))[row, column].float())
 
 
 def readout(opened, value, at=0):
@@ -165,7 +165,7 @@ def test_csv_files_hold_the_matrix(show, name):
     assert [row[0] for row in rows] == list(sheet.rows)
     values = torch.tensor([[float(value) for value in row[1:]] for row in rows])
     torch.testing.assert_close(
-        values, torch.as_tensor(sheet.matrix(Place())).float(), rtol=1e-7, atol=0, equal_nan=True
+        values, torch.as_tensor(sheet.matrix(MatrixIndex())).float(), rtol=1e-7, atol=0, equal_nan=True
     )
 
 
@@ -211,7 +211,7 @@ def test_the_largest_words_are_listed(show):
     book = words(1)
     opened = waits(show(book), "Words")
     opened.frame.locator("summary").click()
-    order = torch.as_tensor(book.sheets[0].matrix(Place()))[0].abs().argsort(descending=True).tolist()
+    order = torch.as_tensor(book.sheets[0].matrix(MatrixIndex()))[0].abs().argsort(descending=True).tolist()
     told = opened.frame.locator(".largest li").all_inner_texts()
     assert [float(text.rpartition(" ")[2]) for text in told] == [number(book, 0, at) for at in order]
 
@@ -223,7 +223,7 @@ def test_maps_are_read_cell_by_cell_and_word_by_word(show):
         over(opened, "canvas.image", (column + 0.5) / 5, (row + 0.5) / 4)
         readout(opened, number(book, row, column))
     assert opened.frame.locator(".readout").first.inner_text().startswith("hop 1, row 4, column 5: ")
-    assert f"({digits(float(book.sheets[0].matrix(Place())[3, 4].float()) / 0.05):g} even shares)" in (
+    assert f"({digits(float(book.sheets[0].matrix(MatrixIndex())[3, 4].float()) / 0.05):g} even shares)" in (
         opened.frame.locator(".readout").first.inner_text()
     )
     opened.frame.locator('input[name="map"]').focus()
@@ -284,7 +284,7 @@ def test_the_path_of_an_eye_goes_step_by_step(show):
     opened.waits_for(cursor=[0, 0])
     opened.page.keyboard.press("ArrowRight")
     opened.waits_for(cursor=[1, 0])
-    shares = torch.as_tensor(book.sheets[0].matrix(Place()))[1]
+    shares = torch.as_tensor(book.sheets[0].matrix(MatrixIndex()))[1]
     readout(opened, number(book, 1, int(shares.argmax())))
     x, y = (digits(part) for part in book.sheets[0].extra["location"][1])
     assert opened.frame.locator(".readout").first.inner_text().startswith(f"Glimpse 2 at x {x:g}, y {y:g}, says 7")

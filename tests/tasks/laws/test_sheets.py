@@ -8,7 +8,7 @@ import torch
 
 from saccade import look
 from saccade.errors import ArgumentError
-from saccade.look._explorer.sheets import Book, Place
+from saccade.look._explorer.sheets import Book, MatrixIndex
 from tasks.laws.table import LIGHT, light_tasks, quick
 
 HEADS = ": every head, "
@@ -18,7 +18,11 @@ ROUNDED = 5.01e-7  # half of the last decimal of a JSON file
 def flat(sheet):
     """All numbers of a sheet, layer after layer, 0 for none."""
     places = product(range(len(sheet.layers)), range(sheet.heads))
-    return torch.cat([torch.as_tensor(sheet.matrix(Place(*place))).flatten() for place in places]).double().nan_to_num()
+    return (
+        torch.cat([torch.as_tensor(sheet.matrix(MatrixIndex(*place))).flatten() for place in places])
+        .double()
+        .nan_to_num()
+    )
 
 
 @pytest.mark.usefixtures("unsaved")
@@ -62,19 +66,19 @@ def test_translators_have_every_layer_and_head(trained):
         assert HEADS in sheet.title and (sheet.rows, sheet.columns) == sides[part]
         assert (len(sheet.layers), sheet.heads) == (2, 4)
         for layer, head in product(range(2), range(4)):
-            torch.testing.assert_close(sheet.matrix(Place(layer, head)), layers[layer][head])
+            torch.testing.assert_close(sheet.matrix(MatrixIndex(layer, head)), layers[layer][head])
 
 
 @pytest.mark.slow
 def test_hard_attention_has_its_draws(trained):
     run = trained("translate", "rnnsearch", read="reinforce")
     drawn, chances = run.sheets([run.task.example("test", 0).text])
-    weights = chances.matrix(Place())
+    weights = chances.matrix(MatrixIndex())
     [[[columns]]] = chances.extra["drawn"]
     assert (chances.rows, chances.columns) == (drawn.rows, drawn.columns)
-    assert columns == weights.argmax(-1).tolist() == drawn.matrix(Place()).argmax(-1).tolist()
+    assert columns == weights.argmax(-1).tolist() == drawn.matrix(MatrixIndex()).argmax(-1).tolist()
     torch.testing.assert_close(weights.sum(-1), torch.ones(len(weights)))
-    assert float(weights.max()) < 1 == float(drawn.matrix(Place()).max())
+    assert float(weights.max()) < 1 == float(drawn.matrix(MatrixIndex()).max())
 
 
 def test_inputs_without_a_picture_are_rejected(trained):

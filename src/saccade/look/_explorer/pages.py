@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from saccade.errors import ArgumentError
-from saccade.look._explorer.sheets import Book, Place
+from saccade.look._explorer.sheets import Book, MatrixIndex
 from saccade.look._labels import plain
 
 _PARTS = (
@@ -30,7 +30,7 @@ _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.
 
 @cache
 def module(*hosts: str) -> str:
-    r"""Return the front end as one ES module that exports `render`, as anywidget expects.
+    r"""Return the front end as one ES module with `render`, as of anywidget.
 
     Each part of it is a function with a scope of its own, which returns its exports.
 
@@ -77,7 +77,7 @@ def _policy(script: str, connect: str) -> str:
 
 
 def server_page(title: str) -> str:
-    """Return the page of a server, which requests every number."""
+    """Return the page of a server, without numbers."""
     return page("", _started("server", "openServer"), "'self'", title)
 
 
@@ -120,7 +120,7 @@ def blocks(book: Book) -> dict[str, str]:
         for offsets, name, read in readers:
             offsets[name] = offset
             for example, layer, head in product(range(sheet.examples), range(len(sheet.layers)), range(sheet.heads)):
-                values = read(Place(layer, head, example)).detach().to("cpu", torch.float32).contiguous()
+                values = read(MatrixIndex(layer, head, example)).detach().to("cpu", torch.float32).contiguous()
                 parts.append(values.numpy().astype("<f4").tobytes())
                 offset += values.numel()
     packed = {"manifest": json.dumps(manifest).encode(), "numbers": b"".join(parts)}

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from saccade.look._explorer.sheets import Place, Sheet
+from saccade.look._explorer.sheets import MatrixIndex, Sheet
 from saccade.look._figure import Picture
 
 _LOUD = (2, 98)  # percentiles of a spectrum that are black and white
@@ -60,7 +60,7 @@ def common_words(texts: Sequence[str]) -> str:
     return common[: common.rfind(" ") + 1]
 
 
-def _fixed(values: Any) -> Callable[[Place], Tensor]:
+def _fixed(values: Any) -> Callable[[MatrixIndex], Tensor]:
     """Return the matrix of a sheet with one."""
     matrix = torch.as_tensor(values)
     return lambda at: matrix

@@ -8,16 +8,16 @@ import torch
 from torch import Tensor
 
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look._explorer.sheets import Place, Sheet
+from saccade.look._explorer.sheets import MatrixIndex, Sheet
 from saccade.look._records import Record, Recording
 from saccade.look.attribute import merge_words
 
 _AT_ONCE = 1 << 22  # pairs of a query and a key whose measures are computed before the page opens
-_MOST = 1 << 20  # tokens
+_LONGEST = 1 << 20  # tokens
 
 
 class Shape(NamedTuple):
-    """What the layers of a sheet have in common."""
+    """The kind and the sizes of all layers of a sheet."""
 
     kind: str
     batch: int
@@ -63,8 +63,8 @@ class Layer:
         if not batch or not queries or (weights is not None and not keys):
             return None
         shape = Shape(record.kind, batch, heads, queries, keys)
-        if max(queries, keys) > _MOST:
-            raise ArgumentError(f"{_named(record)}: expected at most {_MOST:,} tokens, got {max(queries, keys):,}")
+        if max(queries, keys) > _LONGEST:
+            raise ArgumentError(f"{_named(record)}: expected at most {_LONGEST:,} tokens, got {max(queries, keys):,}")
 
         def part(name: str, values: Tensor | None, *trailing: int) -> Tensor | None:
             if values is None:
@@ -86,62 +86,62 @@ class Layer:
             part("index", record.index, queries),
         )
 
-    def matrix(self, place: Place) -> Tensor:
+    def matrix(self, index: MatrixIndex) -> Tensor:
         """Return the weights of a head, or the largest of them and 0 elsewhere."""
         if self.weights is not None:
-            return _head(self.weights, place)
+            return _head(self.weights, index)
         assert self.top is not None
-        weights, index = (_head(part, place) for part in self.top)
-        if index.is_floating_point() or int(index.min()) < 0 or int(index.max()) >= self.shape.keys:
+        weights, keys = (_head(part, index) for part in self.top)
+        if keys.is_floating_point() or int(keys.min()) < 0 or int(keys.max()) >= self.shape.keys:
             raise ArgumentError(f"{_named(self.record)}: expected keys below {self.shape.keys:,} in top, got others")
-        return torch.zeros(len(weights), self.shape.keys).scatter_(1, index.long(), weights.float())
+        return torch.zeros(len(weights), self.shape.keys).scatter_(1, keys.long(), weights.float())
 
-    def lines(self) -> dict[str, Callable[[Place], Tensor]]:
-        """Return the numbers along the rows (entropy, sink share) and along the columns (received)."""
-        lines = dict[str, Callable[[Place], Tensor]]()
+    def lines(self) -> dict[str, Callable[[MatrixIndex], Tensor]]:
+        """Return entropy and sink share along the rows, received along the columns."""
+        lines = dict[str, Callable[[MatrixIndex], Tensor]]()
         for name, values, of_weights in (
             ("entropy", self.entropy, _entropy),
             ("received", self.received, _received),
             ("sink share", self.sink, None),
         ):
             if values is not None:
-                lines[name] = lambda place, values=values: _head(values, place)  # type: ignore[misc]
+                lines[name] = lambda index, values=values: _head(values, index)  # type: ignore[misc]
             elif self.weights is not None and of_weights is not None:
-                lines[name] = lambda place, of=of_weights: of(self.matrix(place))  # type: ignore[misc]
+                lines[name] = lambda index, of=of_weights: of(self.matrix(index))  # type: ignore[misc]
         return lines
 
-    def measures(self) -> dict[str, Callable[[Place], Tensor]]:
+    def measures(self) -> dict[str, Callable[[MatrixIndex], Tensor]]:
         """Return numbers of a head by their names."""
         lines, weights, sink = self.lines(), self.weights, self.sink
-        numbers = dict[str, Callable[[Place], Tensor]]()
+        numbers = dict[str, Callable[[MatrixIndex], Tensor]]()
         if "entropy" in lines:
-            numbers["entropy"] = lambda place: lines["entropy"](place).float().mean()
+            numbers["entropy"] = lambda index: lines["entropy"](index).float().mean()
         if self.shape.kind != "cross" and (weights is not None or self.top is not None):
             numbers["distance"] = self._distance
         if sink is not None:
-            numbers["sink share"] = lambda place: _head(sink, place).float().mean()
+            numbers["sink share"] = lambda index: _head(sink, index).float().mean()
         elif weights is not None:
-            numbers["first key's share"] = lambda place: weights[place.example, place.head, :, 0].cpu().float().mean()
+            numbers["first key's share"] = lambda index: weights[index.example, index.head, :, 0].cpu().float().mean()
         if "received" in lines and self.shape.keys:
-            numbers["most received"] = lambda place: lines["received"](place).float().amax()
+            numbers["most received"] = lambda index: lines["received"](index).float().amax()
         return numbers
 
-    def _distance(self, place: Place) -> Tensor:
+    def _distance(self, index: MatrixIndex) -> Tensor:
         """The mean distance from a query to its keys, by all weights or by the largest."""
         queries = torch.arange(self.shape.queries, dtype=torch.float32)[:, None]
         queries = queries + max(0, self.shape.keys - self.shape.queries)  # a cache holds the keys before
         if self.weights is not None:
-            weights, keys = _head(self.weights, place), torch.arange(self.shape.keys, dtype=torch.float32)
+            weights, keys = _head(self.weights, index), torch.arange(self.shape.keys, dtype=torch.float32)
         else:
             assert self.top is not None
-            weights, keys = (_head(part, place) for part in self.top)
+            weights, keys = (_head(part, index) for part in self.top)
         weights = weights.float()
         total = weights.sum().clamp_min(torch.finfo(torch.float32).tiny)
         return (queries - keys).abs_().mul_(weights).sum() / total
 
 
 def sheets_of(recording: Recording, rows: Sequence[str] | None, columns: Sequence[str] | None) -> list[Sheet]:
-    """Return a sheet for the records of each kind and shape, in the order of their first calls.
+    """Return a sheet for the records of each kind and shape, by their first calls.
 
     Args:
         recording: with weights, the largest weights or entropies.
@@ -194,7 +194,7 @@ def _of_words(sheet: Sheet, words: Sequence[int | None]) -> Sheet:
         title=f"{sheet.title}, {len(names):,} words",
         rows=listed,
         columns=listed,
-        matrix=None if matrix is None else lambda place: merge_words(matrix(place).float(), words),
+        matrix=None if matrix is None else lambda index: merge_words(matrix(index).float(), words),
         lines={},
     )
 
@@ -205,11 +205,13 @@ def _sheet(shape: Shape, layers: list[Layer], rows: Sequence[str] | None, column
     over = left if shape.keys == shape.queries else _numbered(shape.keys, offset)
     over = list(columns) if columns is not None and len(columns) == shape.keys else over
     whole = all(layer.weights is not None for layer in layers)
-    shown = whole or (bool(shape.keys) and all(layer.weights is not None or layer.top is not None for layer in layers))
+    has_matrix = whole or (
+        bool(shape.keys) and all(layer.weights is not None or layer.top is not None for layer in layers)
+    )
     note = ""
-    if shown and not whole and top is not None:
+    if has_matrix and not whole and top is not None:
         note = f"Only the {top[0].shape[-1]} largest weights of each row are recorded. Other cells show 0."
-    elif not shown:
+    elif not has_matrix:
         note = "No weights are recorded, so there is no matrix. Record with weights or top to see one."
     names = [layer.record.name or "the model" for layer in layers]
     names = [n if names.count(n) == 1 else f"{n}, call {x.record.call}" for n, x in zip(names, layers, strict=True)]
@@ -217,7 +219,7 @@ def _sheet(shape: Shape, layers: list[Layer], rows: Sequence[str] | None, column
     heads, listed = range(shape.heads), _common(measures)
 
     def summary(layer: int, example: int) -> dict[str, Tensor]:
-        numbers = [[measures[layer][name](Place(layer, head, example)) for head in heads] for name in listed]
+        numbers = [[measures[layer][name](MatrixIndex(layer, head, example)) for head in heads] for name in listed]
         return dict(zip(listed, map(torch.stack, numbers), strict=True))
 
     sheet = Sheet(
@@ -225,12 +227,12 @@ def _sheet(shape: Shape, layers: list[Layer], rows: Sequence[str] | None, column
         f"{shape.kind} attention, {shape.queries:,} × {shape.keys:,}",
         left,
         over,
-        (lambda place: layers[place.layer].matrix(place)) if shown else None,
+        (lambda index: layers[index.layer].matrix(index)) if has_matrix else None,
         names,
         shape.heads,
         shape.batch,
         dict.fromkeys(listed),
-        {name: lambda place, name=name: lines[place.layer][name](place) for name in _common(lines)},  # type: ignore[misc]
+        {name: lambda index, name=name: lines[index.layer][name](index) for name in _common(lines)},  # type: ignore[misc]
         note,
         _drawn(layers),
         summary,
@@ -243,9 +245,9 @@ def _sheet(shape: Shape, layers: list[Layer], rows: Sequence[str] | None, column
 
 
 def _drawn(layers: Sequence[Layer]) -> dict[str, list[Any]]:
-    """Return the key that each row of hard attention took, by example, layer and head, nothing of soft attention."""
+    """Return the keys that rows of hard attention took, by example, layer and head."""
     index = [layer.index for layer in layers if layer.index is not None]
-    few = len(index) == len(layers) and sum(part.numel() for part in index) <= _MOST
+    few = len(index) == len(layers) and sum(part.numel() for part in index) <= _LONGEST
     return {"drawn": torch.stack(index, 1).tolist()} if few else {}
 
 
@@ -253,9 +255,9 @@ def _named(record: Record) -> str:
     return f"record of {record.name or 'the model'}"
 
 
-def _head(values: Tensor, place: Place) -> Tensor:
-    """The numbers of a head, which alone leave a GPU or a file."""
-    return values[place.example, place.head].cpu()
+def _head(values: Tensor, index: MatrixIndex) -> Tensor:
+    """The numbers of a head. No other leaves a GPU or a file."""
+    return values[index.example, index.head].cpu()
 
 
 def _numbered(count: int, first: int = 0) -> list[str]:
@@ -263,7 +265,7 @@ def _numbered(count: int, first: int = 0) -> list[str]:
 
 
 def _common(parts: Sequence[Mapping[str, object]]) -> list[str]:
-    """Names that are in every part."""
+    """Names in every part."""
     return [name for name in parts[0] if all(name in part for part in parts)]
 
 

@@ -209,5 +209,5 @@ async def _error(_: Request, error: Exception) -> Response:
 
 
 async def _failure(_: Request, error: Exception) -> Response:
-    """Answer a request after a failure, which the server logs."""
+    """Answer a request after a failure. The server logs it."""
     return _json({"error": f"the explorer failed ({type(error).__name__}). Its standard error has the cause"}, 500)

@@ -23,7 +23,7 @@ _MEASURES = 20_000  # of a sheet in a manifest
 _SUMMARIES = 4096  # measures of a layer that stay in memory
 
 
-class Place(NamedTuple):
+class MatrixIndex(NamedTuple):
     """One matrix of a sheet."""
 
     layer: int = 0
@@ -40,12 +40,12 @@ class Sheet:
         title: of the sheet.
         rows: names of the rows, queries.
         columns: names of the columns, keys.
-        matrix: the numbers of a place, `(rows, columns)`, or None if only the lines are there.
+        matrix: the numbers of a head, `(rows, columns)`, or None if only the lines are there.
         layers: names of the layers.
         heads: number of heads.
         examples: size of the batch.
         measures: numbers of each head by name, `(examples, layers, heads)`, None for those of `summary`.
-        lines: numbers along the rows or along the columns by name, for a place.
+        lines: numbers along the rows or along the columns by name, for a head.
         note: a sentence about the numbers, for example that only the largest are there.
         extra: more of the view, as JSON.
         summary: measures of the heads of a layer in an example by name, `(heads,)`, computed on request.
@@ -55,12 +55,12 @@ class Sheet:
     title: str
     rows: Sequence[str]
     columns: Sequence[str]
-    matrix: Callable[[Place], Tensor] | None
+    matrix: Callable[[MatrixIndex], Tensor] | None
     layers: Sequence[str] = ("",)
     heads: int = 1
     examples: int = 1
     measures: Mapping[str, Tensor | None] = field(default_factory=dict)
-    lines: Mapping[str, Callable[[Place], Tensor]] = field(default_factory=dict)
+    lines: Mapping[str, Callable[[MatrixIndex], Tensor]] = field(default_factory=dict)
     note: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
     summary: Callable[[int, int], Mapping[str, Tensor]] | None = None
@@ -149,19 +149,19 @@ class Book:
             raise ArgumentTypeError(f"request: expected a mapping, got {type(request).__name__}")
         sheet = self.sheets[_index(request, "sheet", len(self.sheets))]
         sizes = {"layer": len(sheet.layers), "head": sheet.heads, "example": sheet.examples}
-        place = Place(**{name: _index(request, name, size) for name, size in sizes.items()})
+        index = MatrixIndex(**{name: _index(request, name, size) for name, size in sizes.items()})
         if request.get("piece") == "line":
             if (name := str(request.get("name"))) not in sheet.lines:
                 raise ArgumentError(f"name: expected one of {', '.join(sheet.lines) or 'no line'}, got {name!r:.40}")
-            return _packed(sheet.lines[name](place), {})
+            return _packed(sheet.lines[name](index), {})
         if request.get("piece") == "measures":
-            numbers = self._measured(sheet, place.layer, place.example)
+            numbers = self._measured(sheet, index.layer, index.example)
             rows = [values.float() for values in numbers.values()] or [torch.zeros(0)]
             return _packed(torch.stack(rows), {"names": list(numbers)})
         if sheet.matrix is None:
             expected = "expected line or measures, as the sheet has no matrix"
             raise ArgumentError(f"piece: {expected}, got {request.get('piece')!r:.40}. Record the weights")
-        levels, ends = self._matrix(self.sheets.index(sheet), place, self._minus(request, sheet, place))
+        levels, ends = self._matrix(self.sheets.index(sheet), index, self._minus(request, sheet, index))
         match request.get("piece"):
             case "row":
                 return _packed(levels[0][_index(request, "at", len(levels[0]))], ends)
@@ -176,15 +176,18 @@ class Book:
         raise ArgumentError(f"piece: expected tile, row, column, line or measures, got {request.get('piece')!r:.40}")
 
     def message(self, request: Mapping[str, Any]) -> bytes:
-        """Return the answer to a request as bytes: length of the JSON, JSON, numbers. Errors are answers too."""
+        """Return the answer to a request as bytes.
+
+        They are the length of the JSON, the JSON and the numbers. Errors are answers too.
+        """
         try:
             about, numbers = self.piece(request)
         except ArgumentError as error:
             about, numbers = {"error": str(error)}, b""
         return packed(about, numbers)
 
-    def _minus(self, request: Mapping[str, Any], sheet: Sheet, place: Place) -> tuple[int, Place] | None:
-        """The matrix that is subtracted, None for none."""
+    def _minus(self, request: Mapping[str, Any], sheet: Sheet, index: MatrixIndex) -> tuple[int, MatrixIndex] | None:
+        """Return the number of the sheet to subtract, and the head."""
         if (listed := request.get("minus")) is None:
             return None
         if not isinstance(listed, list) or len(listed) != 3:
@@ -194,14 +197,14 @@ class Book:
         other = self.sheets[number]
         if other.matrix is None or (len(other.rows), len(other.columns)) != (len(sheet.rows), len(sheet.columns)):
             raise ArgumentError(f"minus: expected a matrix of {len(sheet.rows)} × {len(sheet.columns)}, got another")
-        head = Place(_index(named, "layer", len(other.layers)), _index(named, "head", other.heads), place.example)
-        return number, head._replace(example=min(place.example, other.examples - 1))
+        head = MatrixIndex(_index(named, "layer", len(other.layers)), _index(named, "head", other.heads), index.example)
+        return number, head._replace(example=min(index.example, other.examples - 1))
 
     def _computed(
-        self, number: int, place: Place, minus: tuple[int, Place] | None
+        self, number: int, index: MatrixIndex, minus: tuple[int, MatrixIndex] | None
     ) -> tuple[list[Tensor], dict[str, float]]:
         """Return a matrix with its reduced copies, and the ends of its colours."""
-        values = self._values(number, place)
+        values = self._values(number, index)
         if minus is not None:
             values = values - self._values(*minus)
         finite = values[values.isfinite()] if values.numel() and not values.isfinite().all() else values
@@ -209,10 +212,10 @@ class Book:
         even = 0.0 if low < 0 else 1 / max(1, values.shape[1])
         return reduced(values), {"top": full_scale(peak, even), "low": -1.0 if low < 0 else 0.0}
 
-    def _values(self, number: int, place: Place) -> Tensor:
+    def _values(self, number: int, index: MatrixIndex) -> Tensor:
         matrix = self.sheets[number].matrix
         assert matrix is not None
-        return matrix(place).detach().to("cpu", torch.float32)
+        return matrix(index).detach().to("cpu", torch.float32)
 
 
 def packed(about: Mapping[str, Any], numbers: bytes = b"") -> bytes:
@@ -223,7 +226,9 @@ def packed(about: Mapping[str, Any], numbers: bytes = b"") -> bytes:
 
 
 def reduced(values: Tensor) -> list[Tensor]:
-    """Return a matrix and its copies of half the size, down to one tile, by the number of the largest magnitude.
+    """Return a matrix and its halved copies, down to one tile.
+
+    A cell of a copy has the number of the largest magnitude in its four cells.
 
     >>> reduced(torch.arange(6.0).view(2, 3))[0].shape
     torch.Size([2, 3])
@@ -233,8 +238,8 @@ def reduced(values: Tensor) -> list[Tensor]:
     levels = [values]
     while max(levels[-1].shape) > TILE:
         last = levels[-1][None]
-        most, least = F.max_pool2d(last, 2, ceil_mode=True)[0], -F.max_pool2d(-last, 2, ceil_mode=True)[0]
-        levels.append(torch.where(most >= -least, most, least))
+        high, low = F.max_pool2d(last, 2, ceil_mode=True)[0], -F.max_pool2d(-last, 2, ceil_mode=True)[0]
+        levels.append(torch.where(high >= -low, high, low))
     return levels
 
 
