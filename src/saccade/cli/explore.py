@@ -124,7 +124,7 @@ def _opened(options: Arguments) -> tuple[Book, Callable[[str], list[Sheet]] | No
     book = Book(
         ", ".join(path.resolve().name for path in paths), [x for path in paths for x in titled(path, sheets(path))]
     )
-    readers = {path: run for path, run in runs.items() if run.task.inputs == "lines" and len(run.task.columns) == 1}
+    readers = {path: run for path, run in runs.items() if run.reads_texts}
     return book, live if readers else None
 
 
