@@ -16,6 +16,8 @@ import saccade
 from saccade.cli import main
 assert Path(saccade.__file__).is_relative_to(sys.argv[1]), saccade.__file__
 exec(Path(sys.argv[2]).read_text(encoding="utf-8"))
+from saccade.look._explorer.pages import server_page
+assert "openServer" in server_page("A title")
 sys.exit(main(["list"]))
 """
 
@@ -26,6 +28,11 @@ def test_the_wheel_runs_the_readme_and_lists_tasks(tmp_path):
     [wheel] = builders.WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
     unpacked, empty, example = tmp_path / "unpacked", tmp_path / "empty", tmp_path / "example.txt"
     zipfile.ZipFile(wheel).extractall(unpacked)
+    folder = "saccade/look/_explorer/page/"
+    files = (path for path in (ROOT / "src" / folder).rglob("*") if path.is_file())
+    parts = {path.relative_to(ROOT / "src").as_posix() for path in files}
+    assert {f"{folder}app.js", f"{folder}style.css", f"{folder}vendor/LICENSES.txt"} <= parts
+    assert {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith(folder)} == parts
     empty.mkdir()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     block = readme.split("```python\n")[1].split("```")[0]

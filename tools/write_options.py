@@ -31,7 +31,7 @@ from typing import Any, Literal, Protocol, TypedDict, Unpack, overload
 
 from saccade.runs import Run
 '''
-VERBS = ("eval", "predict", "look", "serve", "data", "bench", "list", "env")
+VERBS = ("eval", "predict", "look", "explore", "serve", "data", "bench", "list", "env")
 TYPED = {"model", "data", "run"}  # options of `train` with a type of their own
 
 

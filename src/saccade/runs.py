@@ -21,30 +21,30 @@ import torch
 from torch import nn
 
 from saccade._definitions.argument_hints import choose
-from saccade._system.environment import choose_device
 from saccade._system.files import check_folder
 from saccade._system.notes import say
-from saccade.data.objects import OBJECTS, kept
+from saccade.data.objects import kept
 from saccade.errors import ArgumentError
+from saccade.look._explorer.sheets import Sheet
 from saccade.tasks import TASKS, load_task
 from saccade.tasks.explaining import Scores, Subject
+from saccade.tasks.exploring import run_sheets
 from saccade.tasks.export import check_path, export, signature_of
 from saccade.tasks.inputs import Inputs, input_lines
+from saccade.tasks.loading import checked_model, examples, load_run, named_source, options
 from saccade.tasks.looking import By, Pictures
 from saccade.tasks.measuring import measured, save_results
-from saccade.tasks.other_data import measured_on, reading_options
 from saccade.tasks.stream import stream
 from saccade.tasks.task import Hard, Job
 from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.train.fit import train as fit
 from saccade.train.folds import cross_validate, stored_folds
-from saccade.train.options import Options, check_named, flag
+from saccade.train.options import check_named
 from saccade.train.randomness import undisturbed
-from saccade.train.recipes import data_of, resolve, suit, usual
+from saccade.train.recipes import resolve, suit, usual
 from saccade.train.results import undisturbed as in_evaluation
-from saccade.train.run import Run as Folder
-from saccade.train.task import Answer, Evaluation, Example, Form, Kind, Suited, choose_model, options_class
-from saccade.train.trained import Trained, load_trained
+from saccade.train.task import Answer, Evaluation, Form
+from saccade.train.trained import Trained
 
 if TYPE_CHECKING:
     from saccade import _keywords as keywords
@@ -88,13 +88,13 @@ def train(
     """
     began, kind = time.perf_counter(), load_task(choose("task", task, TASKS))
     usual_model, usual_data = usual(kind, None if run is None else str(run))
-    name, objects = (usual_data, None) if data is None else _source(kind, kept(data))
+    name, objects = (usual_data, None) if data is None else named_source(kind, kept(data))
     if data is None and not (run and (Path(run) / "config.json").exists()):
         say(f"data: got none, so {usual_data} is taken, which is built in")
     if objects is not None and more.get("processes", 1) != 1:
         raise ArgumentError("processes: expected 1 where data are Python objects, got more; write them to files")
     named_options = {**({} if run is None else {"run": str(run)}), **more}
-    model = _checked(kind, usual_model if model is None else model, named_options)
+    model = checked_model(kind, usual_model if model is None else model, named_options)
     with undisturbed():
         threads, folder = torch.get_num_threads(), None
         try:
@@ -110,11 +110,6 @@ def train(
     if outcome.follows or outcome.results is None:
         raise SystemExit(0) if outcome.follows else KeyboardInterrupt
     return load(folder or outcome.run.folder, device=settings.device, data=objects)
-
-
-def _source(kind: Kind, data: Any) -> tuple[str, Any]:
-    """The name of data, and the Python objects if they are some."""
-    return (data_of(kind, data), None) if isinstance(data, str | Path) else (OBJECTS, data)
 
 
 def load(
@@ -133,80 +128,16 @@ def load(
     Raises:
         SaccadeError: if it is no run, or has nothing trained, or the runs cannot be one.
     """
-    first, folders = _loaded(folder, device, "RUN", data, reading), {os.path.realpath(folder)}
+    first, folders = load_run(folder, device, "RUN", data, reading), {os.path.realpath(folder)}
     for other in ensemble:
         if (path := os.path.realpath(other)) in folders:
             raise ArgumentError(f"--ensemble {other}: expected each run once, got it again")
         folders.add(path)
     if ensemble:
-        others = [_loaded(other, device, "--ensemble") for other in ensemble]
+        others = [load_run(other, device, "--ensemble") for other in ensemble]
         task, model = first.task.join(first.model, others)
         first = replace(first, task=task, model=model.eval())
     return Run(first, tuple(map(str, ensemble)))
-
-
-def _loaded(
-    folder: str | Path, device: str, option: str, data: Any = None, reading: Mapping[str, Any] | None = None
-) -> Trained:
-    if not str(folder):
-        raise ArgumentError(f"{option}: expected the folder of a run, got an empty name")
-    run = Folder.open(Path(folder))
-    kind = load_task(choose(f"{run.folder}: task", run.config["task"], TASKS))
-    if data is None:
-        if reading:
-            raise ArgumentError(f"{flag(next(iter(reading)))}: expected with --data, got no data; leave it out")
-        return load_trained(kind, run, choose_device(device))
-    check_named(reading or {}, reading_options(kind.Options), f"reading data of {kind.name}")
-    name, objects = (str(data), None) if isinstance(data, str | Path) else (OBJECTS, kept(data))
-    given = {"data": name, **({} if objects is None else {"encoding": None}), **(reading or {})}
-    trained = load_trained(kind, run, choose_device(device), objects, given)
-    if not isinstance(trained.task, Job):
-        return trained
-    located = run.located(trained.options, kind.builtin)
-    return replace(trained, task=measured_on(trained.task, located, given, objects, run.config["data"]))
-
-
-def options(
-    kind: Kind, data: str | None, model: str | None, given: Mapping[str, Any], suited: Suited | None = None
-) -> Options:
-    """Return all options of a run: the given ones, and its recipes for the rest.
-
-    Args:
-        kind: the task.
-        data: as `--data` names them. The first built-in data set if None.
-        model: its name. The task's first one if None.
-        given: others by their names.
-        suited: recipes suitable for data that were read. Without them nothing is read.
-
-    Raises:
-        ArgumentError: an option that there is not, or a value that means nothing.
-    """
-    model = _checked(kind, model, given)
-    return resolve(kind, model, next(iter(kind.builtin)) if data is None else data, given, suited)
-
-
-def _checked(kind: Kind, model: str | None, named: Mapping[str, Any]) -> str:
-    """Name of the model, after a check of the named options."""
-    model = next(iter(kind.models)) if model is None else choose_model(kind, model)
-    check_named(named, options_class(kind, model), f"{kind.name} with the model {model}")
-    return model
-
-
-def examples(task: str | Kind, split: str, count: int, *, data: Any = None, **more: Any) -> Iterator[Example]:
-    """Give the first examples of a data set as the task reads it.
-
-    Args:
-        task: its name.
-        split: "train", "validation" or "test".
-        count: how many; fewer where there are fewer.
-        data: as for `train`.
-        more: options of the task that say how data are read.
-    """
-    kind = load_task(choose("task", task, TASKS)) if isinstance(task, str) else task
-    name, objects = _source(kind, next(iter(kind.builtin)) if data is None else data)
-    prepared = kind.prepare(options(kind, name, None, more), objects)
-    size = prepared.data.size(split)
-    return (prepared.example(split, index) for index in range(count if size is None else min(count, size)))
 
 
 @dataclass(frozen=True)
@@ -342,6 +273,24 @@ class Run:
             request: any option of `saccade look RUN`.
         """
         return Pictures(self.pictures(input_lines(self.task, inputs), self.request("look", request), output, json=json))
+
+    @property
+    def reads_texts(self) -> bool:
+        """Whether an input is one text."""
+        return self.task.inputs == "lines" and len(self.task.columns) == 1
+
+    def sheets(self, inputs: Inputs | None = None, **request: "Unpack[keywords.Look]") -> list[Sheet]:
+        """Return the pictures of `saccade look` and all heads as sheets of the explorer.
+
+        Args:
+            inputs: as for `predict`. Default: the first examples of the test split.
+            request: any option of `saccade look RUN`.
+
+        Raises:
+            SaccadeError: if an option means nothing here, an input could not be read, or none has a picture.
+        """
+        lines = None if inputs is None else input_lines(self.task, inputs)
+        return run_sheets(self.task, self.model, lines, self.request("look", request))
 
     def evaluate(self, split: str = "test", **request: "Unpack[keywords.Eval]") -> Evaluation:
         """Measure the model on a split of its data, as `saccade eval` does.

@@ -24,6 +24,7 @@ VERBS = {
     "eval": "measure a trained model on a split of its data: saccade eval RUN [--split test]",
     "predict": "answer lines of input, one by one: saccade predict RUN [INPUT]",
     "look": "draw what a trained model attends to: saccade look RUN [INPUT] [--output DIR]",
+    "explore": "look at attention in a browser, or as a file: saccade explore PATH... [--export page.html]",
     "serve": "answer requests over HTTP by a trained model: saccade serve RUN [--port 8000]",
     "export": "write a trained model to a file that runs without Saccade: saccade export RUN FILE.onnx",
     "data": "show examples of a data set, or write them to files: saccade data TASK [--data DATA] [--output DIR]",

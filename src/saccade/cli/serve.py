@@ -2,15 +2,14 @@
 
 import ipaddress
 import socket
-from contextlib import suppress
 from dataclasses import dataclass
 
 from saccade._definitions.checks import in_ranges
 from saccade._system.notes import output, say
 from saccade.cli.arguments import UsageError, parse
+from saccade.cli.listening import answer_until_interrupt, check_installed
 from saccade.cli.requests import Device, Ensemble
 from saccade.cli.threads import set_threads
-from saccade.errors import SaccadeError, pip_install
 from saccade.runs import load
 from saccade.serve import Limits, application
 from saccade.train.options import select
@@ -39,35 +38,15 @@ class Arguments(Limits, Ensemble, Device):
 def run(arguments: list[str]) -> int:
     """Serve until an interrupt. The batch that runs then is answered."""
     options = parse(Arguments, arguments, "saccade serve", Arguments.__doc__ or "")
-    try:
-        import uvicorn
-    except ImportError as error:
-        way_out = pip_install("serve")
-        raise SaccadeError(f"serving needs Starlette and uvicorn, which are not installed: {way_out}") from error
+    check_installed()
     with _listen(options.host, options.port) as listener:
         set_threads(options.threads)
         trained = load(options.run, device=options.device, ensemble=options.ensemble)
         service = application(trained, select(options, Limits))
-
-        class Server(uvicorn.Server):
-            async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-                service.state.batches.stop()
-                await super().shutdown(sockets)
-
         host = f"[{options.host}]" if ":" in options.host else options.host
         output(f"http://{host}:{listener.getsockname()[1]}", flush=True)
         say(f"serving {trained.folder}; Ctrl-C stops it")
-        config = uvicorn.Config(
-            service,
-            access_log=False,
-            log_config=None,
-            lifespan="on",
-            proxy_headers=False,
-            server_header=False,
-            ws="none",
-        )
-        with suppress(KeyboardInterrupt):  # which may come before the server listens to signals
-            Server(config).run(sockets=[listener])
+        answer_until_interrupt(service, listener, lambda: service.state.batches.stop())
         say("stopped")
     return 0
 

@@ -11,6 +11,7 @@ from saccade.look import attribute
 from saccade.look._alignment import alignment
 from saccade.look._blocks import blocks
 from saccade.look._charts import Curve, Dots, Fit, Prediction, curves, dots, fit
+from saccade.look._explorer.widget import Explorer
 from saccade.look._faithful import Faithfulness, Mean, faithful
 from saccade.look._glimpses import glimpses
 from saccade.look._gradients import grad_cam, saliency
@@ -28,6 +29,7 @@ __all__ = [
     "Coverage",
     "Curve",
     "Dots",
+    "Explorer",
     "Faithfulness",
     "Fit",
     "Mean",

@@ -117,4 +117,5 @@ def alignment(
     story = (f"{visible(token)} {verb} {visible(source[at])} ({float(row[at]):.2f})" for token, row, at in best)
     heading = f"{(title or 'Attention').removesuffix('.')}: {verdict}"
     behind = numbers(target, source, matrix, darkest=bounds[1]) if json else None
-    return draw_picture(path, draw, heading, "Alignment", story, behind)
+    more = {"name": title or "", "verb": verb, "axes": axes, "scale": scale}
+    return draw_picture(path, draw, heading, "Alignment", story, behind, more=more)

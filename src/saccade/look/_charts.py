@@ -133,7 +133,9 @@ def curves(
     names, values = [line.name for line in lines], [rounded(list(line.y), significant=True) for line in lines]
     more = {"x": [list(line.x) for line in lines], "errors": [list(line.errors) for line in lines], "mark": mark}
     behind = {**numbers(names, [], []), "values": values, **more} if json else None
-    return draw_picture(path, draw, title, "Curves", story, behind, note=note)
+    return draw_picture(
+        path, draw, title, "Curves", story, behind, note=note, more={"labels": labels, "log": log, "lines": lines}
+    )
 
 
 def name_axes(axes: "Axes", x: str, y: str, grid: str = "") -> None:
@@ -238,7 +240,8 @@ def dots(
         story.append(f"{name}: " + ", ".join(f"{what} {value:.4g}" for what, value in pairs if value is not None))
     more = {"values": [list(group.values) for group in series], "errors": [list(group.errors) for group in series]}
     behind = {**numbers([group.name for group in series], rows, []), **more} if json else None
-    return draw_picture(path, draw, title, "Bars" if bars else "Dots", story, behind, note=plain(note))
+    kind = "Bars" if bars else "Dots"
+    return draw_picture(path, draw, title, kind, story, behind, note=plain(note), more={"label": label})
 
 
 def _check_dots(series: Sequence[Dots], count: int) -> None:
@@ -351,9 +354,9 @@ def fit(
     if weights is not None:
         darkest, best = full_scale(float(weights.max()), 1 / count), int(weights.argmax())
         story += [f"the largest weight, {float(weights[best]):.3g}, has the point at {float(points[best, 0]):.4g}"]
-    behind = None
+    behind, parts = None, {"values": lines, "x": x, "points": points, "weights": weights, "slope": slope}
     if json:
-        parts = {"values": lines, "x": x, "points": points, "weights": weights, "slope": slope}
         more = {name: None if part is None else rounded(part, significant=True) for name, part in parts.items()}
         behind = {**numbers(["answer", "lower", "upper"], [], []), "darkest": darkest, **more}
-    return draw_picture(path, draw, title, "A fitted curve", story, behind)
+    about = {"labels": names, "prediction": prediction, **parts}
+    return draw_picture(path, draw, title, "A fitted curve", story, behind, more=about)

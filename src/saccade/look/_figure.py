@@ -8,13 +8,14 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from html import escape
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -68,6 +69,41 @@ EXTRA = Path(__file__).parents[3] / "fonts" / "saccade_fonts"  # other scripts, 
 LAST_RESORT = "DejaVu Sans"  # comes with matplotlib: wide coverage, and symbols that ours lacks
 _log = logging.getLogger("saccade")
 _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, production 2
+
+
+class Picture(NamedTuple):
+    """A collected picture.
+
+    Args:
+        kind: name of its kind.
+        title: above it, or its kind.
+        behind: the numbers behind it, with tensors as they are, not rounded.
+        more: further content of the explorer.
+        note: below the title.
+    """
+
+    kind: str
+    title: str
+    behind: Mapping[str, Any]
+    more: Mapping[str, Any]
+    note: str
+
+
+_COLLECTED = ContextVar[list[Picture] | None]("_COLLECTED", default=None)
+
+
+@contextmanager
+def collected() -> Iterator[list[Picture]]:
+    """Collect the pictures that this thread makes in a block.
+
+    Nothing is drawn or written.
+    """
+    pictures = list[Picture]()
+    token = _COLLECTED.set(pictures)
+    try:
+        yield pictures
+    finally:
+        _COLLECTED.reset(token)
 
 
 class Page:
@@ -269,8 +305,12 @@ def rounded(values: Any, *, significant: bool = False) -> Any:
 
 
 def numbers(rows: Sequence[str], columns: Sequence[str], values: Any, **more: Any) -> dict[str, Any]:
-    """The JSON of a picture: names of rows and columns, and numbers `(rows, ...)`."""
-    return {"rows": list(rows), "columns": list(columns), "values": rounded(values), **more}
+    """The JSON of a picture: names of rows and columns, and numbers `(rows, ...)`.
+
+    Tensors are rounded as they are written.
+    """
+    values = values if isinstance(values, Tensor) else rounded(values)
+    return {"rows": list(rows), "columns": list(columns), "values": values, **more}
 
 
 def draw_picture(
@@ -283,13 +323,17 @@ def draw_picture(
     *,
     note: str = "",
     pages: Files | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> list[Path]:
     """Draw on a page, and write the picture, its story and the numbers behind it.
 
     `draw` may return a line for below the picture. `kind` is the title of an SVG without a title. `pages` make other
-    files by suffix.
+    files by suffix. `more` is for the explorer.
     """
     heading, others = plain(title or ""), dict(pages or {})
+    if (pictures := _COLLECTED.get()) is not None:
+        pictures.append(Picture(kind, heading or kind, behind or {}, more or {}, note))
+        return []
 
     def make() -> "Figure":
         page = Page()
@@ -297,7 +341,7 @@ def draw_picture(
         return page.finished(heading, note, below)
 
     if behind is not None:
-        text = json.dumps({"title": heading, **behind}, ensure_ascii=False, allow_nan=False) + "\n"
+        text = json.dumps({"title": heading, **behind}, ensure_ascii=False, allow_nan=False, default=rounded) + "\n"
         content = text.encode(errors="backslashreplace")  # half a pair of surrogates, as JSON escapes it
         others[".json"] = lambda: content
     words = plain("; ".join(filter(None, story)))

@@ -109,7 +109,8 @@ def glimpses(
     names = [f"glimpse {number}" for number in range(1, len(centres) + 1)]
     behind = numbers(names, labels, shares, darkest=1.0, location=centres.tolist(), sides=list(sides)) if json else None
     pages = {".gif": lambda: _animation(whole, boxes)}
-    return draw_picture(path, draw, title, "The path of an eye", story, behind, pages=pages)
+    more = {"image": whole, "patches": patches, "said": symbols, "boxes": boxes}
+    return draw_picture(path, draw, title, "The path of an eye", story, behind, pages=pages, more=more)
 
 
 def _draw_path(axes: "Axes", boxes: Sequence[Glimpse]) -> None:

@@ -122,7 +122,8 @@ def highlights(
 
     behind = numbers(names, tokens, matrix, darkest=ends.top, even_share=even) if json else None
     pages = {".html": lambda: _html(rows, words, above, plain(title), ends).encode()}
-    return draw_picture(path, draw, title, "Words by their numbers", [*story, ends.note], behind, pages=pages)
+    kind, more = "Words by their numbers", {"scale": scale}
+    return draw_picture(path, draw, title, kind, [*story, ends.note], behind, pages=pages, more=more)
 
 
 def draw_words(

@@ -133,7 +133,8 @@ def overlays(
     story += [", ".join(f"{word} {score:.2f}" for word, score in zip(question, scores or [], strict=False))]
     behind = numbers(*table, **more) if json else None
     pages = {".gif": lambda: word_by_word(pixels, drawn, names, frames, darkest)} if animated else None
-    return draw_picture(path, draw, title, "Maps over an image", story, behind, pages=pages)
+    beside = {"image": pixels, "scale": scale, "even": even, "frames": frames, "words": scores, "answers": answers}
+    return draw_picture(path, draw, title, "Maps over an image", story, behind, pages=pages, more=beside)
 
 
 def _frames(

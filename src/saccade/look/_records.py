@@ -1,7 +1,7 @@
 """Records of attention: the calls of a model's modules, and their files."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from itertools import chain
 from os.path import lexists
@@ -185,10 +185,20 @@ def load(path: str | Path) -> Recording:
         ArgumentError: the files hold something else.
         OSError: they cannot be read.
     """
+    return _loaded(path, lambda file: _safetensors().torch.load(file.read_bytes()))
+
+
+def mapped(path: str | Path) -> Recording:
+    """Return `load(path)` with its numbers in the file until they are used."""
+    return _loaded(path, lambda file: _safetensors().torch.load_file(file))
+
+
+def _loaded(path: str | Path, tensors: Callable[[Path], dict[str, Tensor]]) -> Recording:
     (tensors_at, about_at), safetensors = _paths(path), _safetensors()
-    content, described = tensors_at.read_bytes(), about_at.read_bytes()
+    with tensors_at.open("rb"):  # an OSError names the file
+        described = about_at.read_bytes()
     try:
-        return _recording(safetensors.torch.load(content), json.loads(described))
+        return _recording(tensors(tensors_at), json.loads(described))
     except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, safetensors.SafetensorError) as error:
         raise ArgumentError(f"path: expected a recording of format {_FORMAT}, got {path}: {error!r:.100}") from error
 

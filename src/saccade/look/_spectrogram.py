@@ -82,4 +82,5 @@ def spectrogram(
     story = (f"{name} at {start + (frame + 0.5) * step:.2f} s ({float(row[frame]):.2f})" for name, row, frame in rows)
     about = {"start_seconds": start, "seconds": seconds, "step_seconds": step}
     behind = numbers(tokens, [], matrix, **about, darkest=ends[1]) if json else None
-    return draw_picture(path, draw, title, "Attention to sound", story, behind)
+    more = {"frames": features, "scale": scale}
+    return draw_picture(path, draw, title, "Attention to sound", story, behind, more=more)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look._figure import BOTH, COLOURS, MOST_PANELS, Page, draw_picture, not_drawn, numbers, ramp, rounded
+from saccade.look._figure import BOTH, COLOURS, MOST_PANELS, Page, draw_picture, not_drawn, numbers, ramp
 from saccade.look._labels import plain, shortened
 
 if TYPE_CHECKING:
@@ -118,9 +118,9 @@ def traces(
         values = band.values.detach().to("cpu", torch.float64)[rows]
         panels.append((band, rows, values[:, rows] if band.square else values))
     names, behind = [shortened(plain(step)) for step in steps], _numbers(panels, steps) if json else None
-    story = map(_described, bands)
+    story, kind, more = map(_described, bands), "A memory, step by step", {"panels": panels}
     return draw_picture(
-        path, lambda page: _draw(page, panels, counts.pop(), names), title, "A memory, step by step", story, behind
+        path, lambda page: _draw(page, panels, counts.pop(), names), title, kind, story, behind, more=more
     )
 
 
@@ -154,7 +154,7 @@ def _behind_the_gap(used: Tensor) -> list[int]:
 def _numbers(panels: Sequence[Panel], steps: Sequence[str]) -> dict[str, Any]:
     """Rows of all bands in one table, and bands of cells by cells, by name."""
     names = [f"{band.name} {row}" for band, rows, _ in panels if not band.square for row in rows]
-    squares = {band.name: {"places": rows, "values": rounded(part)} for band, rows, part in panels if band.square}
+    squares = {band.name: {"places": rows, "values": part} for band, rows, part in panels if band.square}
     darkest = {band.name: band.ends(part)[1] for band, _, part in panels}
     every = torch.cat([part.nan_to_num() for band, _, part in panels if not band.square])
     return numbers(names, steps, every, darkest=darkest, **squares)

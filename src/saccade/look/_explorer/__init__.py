@@ -1,0 +1,1 @@
+"""The explorer: sheets of numbers, the page that shows them, and its three hosts."""
