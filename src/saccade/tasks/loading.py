@@ -1,4 +1,4 @@
-"""Options and examples of a run, and the loading of its folder, with its data or other data."""
+"""Options, examples and loading of a run."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -25,7 +25,7 @@ class HasSheets(Protocol):
 
     @property
     def reads_texts(self) -> bool:
-        """Whether an input is a text, which can be typed."""
+        """Whether an input is a text that can be typed."""
 
     def sheets(self, inputs: Any = None) -> list[Sheet]:
         """Return the sheets of inputs."""
