@@ -283,6 +283,11 @@ class Run:
         """
         return Pictures(self.pictures(input_lines(self.task, inputs), self.request("look", request), output, json=json))
 
+    @property
+    def reads_texts(self) -> bool:
+        """Whether an input is one text."""
+        return self.task.inputs == "lines" and len(self.task.columns) == 1
+
     def sheets(self, inputs: Inputs | None = None, **request: "Unpack[keywords.Look]") -> list[Sheet]:
         """Return the pictures of `saccade look` and all heads as sheets of the explorer.
 

@@ -96,6 +96,7 @@ def test_a_page_of_too_many_numbers_is_refused(traces, tmp_path, capsys, monkeyp
         ("short --input text", "--input: expected with a run, got recordings alone"),
         ("short --port 65536", "--port: expected a number from 0 to 65535, got 65536"),
         ("short --export=", "--export: expected the name of a new file, got an empty name"),
+        ("short --port 8000 --export x.html", "--port: expected without --export, which starts no server"),
         ("short --threads 0", "--threads: expected a number above 0, got 0"),
         ("short --prot 1", "unknown option --prot; did you mean --port?"),
         ("damaged", "path: expected a recording of format 2, got damaged"),

@@ -51,7 +51,7 @@ def check_writable(option: str, folder: Path) -> None:
 
 @contextmanager
 def held(path: Path, busy: Exception) -> Iterator[None]:
-    """Hold a lock file, made if it does not exist, until the block or the process ends.
+    """Hold a lock file until the block or the process ends, and make it if needed.
 
     Raises:
         Exception: `busy`, if another process or thread holds it.

@@ -72,6 +72,8 @@ class Arguments:
         if self.export is not None and (lexists(self.export) or not Path(self.export).name):
             got = f"{self.export}, which is there already" if self.export else "an empty name"
             raise UsageError(f"--export: expected the name of a new file, got {got}")
+        if self.export is not None and self.port:
+            raise UsageError("--port: expected without --export, which starts no server. Leave one out")
 
 
 def run(arguments: list[str]) -> int:
@@ -122,7 +124,7 @@ def _opened(options: Arguments) -> tuple[Book, Callable[[str], list[Sheet]] | No
     book = Book(
         ", ".join(path.resolve().name for path in paths), [x for path in paths for x in titled(path, sheets(path))]
     )
-    readers = {path: run for path, run in runs.items() if run.task.inputs == "lines" and len(run.task.columns) == 1}
+    readers = {path: run for path, run in runs.items() if run.reads_texts}
     return book, live if readers else None
 
 

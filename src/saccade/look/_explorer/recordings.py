@@ -14,6 +14,7 @@ from saccade.look.attribute import merge_words
 
 _AT_ONCE = 1 << 22  # pairs of a query and a key whose measures are computed before the page opens
 _LONGEST = 1 << 20  # tokens
+_DRAWN = 1 << 17  # draws of hard attention in a manifest
 
 
 class Shape(NamedTuple):
@@ -247,7 +248,7 @@ def _sheet(shape: Shape, layers: list[Layer], rows: Sequence[str] | None, column
 def _drawn(layers: Sequence[Layer]) -> dict[str, list[Any]]:
     """Return the keys that rows of hard attention took, by example, layer and head."""
     index = [layer.index for layer in layers if layer.index is not None]
-    few = len(index) == len(layers) and sum(part.numel() for part in index) <= _LONGEST
+    few = len(index) == len(layers) and sum(part.numel() for part in index) <= _DRAWN
     return {"drawn": torch.stack(index, 1).tolist()} if few else {}
 
 

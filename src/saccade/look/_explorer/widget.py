@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from saccade.errors import ArgumentTypeError, SaccadeError, pip_install
+from saccade.look._explorer.answers import Answers
 from saccade.look._explorer.pages import exported, module, style
 from saccade.look._explorer.recordings import sheets_of, sheets_of_words
 from saccade.look._explorer.sheets import Book, Sheet
@@ -21,6 +22,10 @@ _HEIGHT = 900  # pixels of a page within a notebook
 @runtime_checkable
 class HasSheets(Protocol):
     """An object with sheets of its own, such as a run."""
+
+    @property
+    def reads_texts(self) -> bool:
+        """Whether an input is a text, which can be typed."""
 
     def sheets(self, inputs: Any = None) -> list[Sheet]:
         """Return the sheets of inputs."""
@@ -72,6 +77,9 @@ class Explorer:
     ) -> None:
         sheets = _sheets(source, rows, columns)
         self.book = Book(title, sheets if words is None else [*sheets, *sheets_of_words(sheets, words)])
+        sources = source if isinstance(source, Mapping) else {"": source}
+        readers = {name: part for name, part in sources.items() if isinstance(part, HasSheets) and part.reads_texts}
+        self._live = (lambda text: _of_text(readers, text)) if readers else None
         self._widget: Any = None
 
     def __repr__(self) -> str:
@@ -87,7 +95,7 @@ class Explorer:
             SaccadeError: anywidget is not installed.
         """
         if self._widget is None:
-            self._widget = _widget_class()(self.book)
+            self._widget = _widget_class()(Answers(self.book, self._live))
         return self._widget
 
     def save(self, path: str | Path) -> Path:
@@ -127,7 +135,7 @@ def _sheets(
 ) -> list[Sheet]:
     if isinstance(source, Mapping):
         parts = ((name, sheet) for name, part in source.items() for sheet in _sheets(part, rows, columns))
-        return [replace(sheet, title=f"{name}: {sheet.title}") for name, sheet in parts]
+        return [_titled(name, sheet) for name, sheet in parts]
     if isinstance(source, Record):
         source = Recording([source])
     if isinstance(source, Recording):
@@ -138,8 +146,16 @@ def _sheets(
     return source.sheets()
 
 
+def _of_text(readers: Mapping[str, HasSheets], text: str) -> list[Sheet]:
+    return [_titled(name, sheet) for name, run in readers.items() for sheet in run.sheets([text])]
+
+
+def _titled(name: str, sheet: Sheet) -> Sheet:
+    return replace(sheet, title=f"{name}: {sheet.title}") if name else sheet
+
+
 @cache
-def _widget_class() -> Callable[[Book], Any]:
+def _widget_class() -> Callable[[Answers], Any]:
     try:
         import anywidget
         import traitlets
@@ -152,8 +168,8 @@ def _widget_class() -> Callable[[Book], Any]:
         manifest = traitlets.Dict().tag(sync=True)
         state = traitlets.Dict().tag(sync=True)
 
-        def __init__(self, book: Book) -> None:
-            super().__init__(manifest=book.manifest())
-            self.on_msg(lambda _, content, buffers: self.send({"id": content.get("id")}, [book.message(content)]))
+        def __init__(self, answers: Answers) -> None:
+            super().__init__(manifest=answers.manifest())
+            self.on_msg(lambda _, content, buffers: self.send({"id": content.get("id")}, [answers.message(content)]))
 
     return ExplorerWidget
