@@ -27,7 +27,7 @@ def test_a_model_of_a_thousand_heads_has_a_bounded_page(show):
     opened = show(large(1024, 32, 32), "server").ready()
     assert opened.frame.evaluate("document.querySelectorAll('*').length") < 8000
     tiles = [request for request in opened.asked if request["piece"] == "tile"]
-    assert len(tiles) == 4 and len(opened.asked) <= 6
+    assert 1 <= len(tiles) <= 4 and len(opened.asked) <= 6
     opened.point(500, 500)
     opened.until("document.querySelector('.readout output')?.textContent.startsWith('0.')")
     assert opened.frame.evaluate("document.querySelectorAll('*').length") < 8000
