@@ -1,0 +1,328 @@
+"""Compare models of transformers with their eager functions, for docs/architectures.md.
+
+    python tools/write_architectures.py             # all architectures, some two minutes on one core
+    python tools/write_architectures.py llama bert  # print the rows of these alone
+    python tools/write_architectures.py --page      # write the table again from results/architectures.json
+
+Each model is small and random (tools/architectures.py). Its calls have a batch without padding, one with padding on
+its left, and a step with a cache. Two ways lead to records: `look.record` of the model under "sdpa", and
+`attn_implementation="saccade"`.
+"""
+
+import argparse
+import json
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+from architectures import Case, cases
+from pages import filled, table
+from torch import Tensor, nn
+
+from saccade import AuxRequest, look
+from saccade._system.environment import hardware, versions
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS, PAGE = ROOT / "results/architectures.json", ROOT / "docs/architectures.md"
+SUMMARY = "<!-- tools/write_architectures.py writes this summary -->\n"
+ROWS = "<!-- tools/write_architectures.py writes this table -->\n"
+TOLERANCE = 1e-4
+"""Largest error of weights, and of outputs relative to the largest output."""
+WAYS: Mapping[str, Any] = {"observe": "sdpa", "serve": "saccade"}
+VERDICTS = ("works", "partial", "bypasses", "wrong", "fails")
+CACHES = ("cache", "past_key_values")
+
+Calls = list[tuple[Any, Tensor | None]]
+"""Output of each call of a model, and the mask of a padded batch."""
+
+
+def build(case: Case, implementation: str, eager: nn.Module | None = None) -> nn.Module:
+    """A model of random weights, those of `eager` if it is given."""
+    from transformers import AutoModel
+
+    torch.manual_seed(0)
+    model: nn.Module = AutoModel.from_config(case.config(), attn_implementation=implementation).eval()
+    if eager is not None:
+        model.load_state_dict(eager.state_dict())
+        return model
+    for name, part in model.named_parameters():
+        part.data += torch.randn_like(part) * (0.3 if part.ndim > 1 else 0.1) * ("A_log" not in name)
+    return model
+
+
+@torch.no_grad()
+def calls(model: Any, case: Case, **options: Any) -> Calls:
+    """Call a model with both batches, and with a step after a cache if it has one."""
+    whole, padded = (case.inputs(padded, model.config) for padded in (False, True))
+    outputs: Calls = [(model(**whole, **options), None)]
+    if "attention_mask" in padded:
+        outputs.append((model(**padded, **options), padded["attention_mask"].bool()))
+    if case.kind == "decoder":
+        first = model(input_ids=whole["input_ids"][:, :-1], use_cache=True, **options)
+        outputs.append((first, None))
+        if cache := {name: first[name] for name in CACHES if first.get(name) is not None}:
+            outputs.append((model(input_ids=whole["input_ids"][:, -1:], **cache, **options), None))
+    return outputs
+
+
+def tensors(output: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:
+    """Tensors of an output by name, without those of its cache."""
+    if isinstance(output, Tensor):
+        yield name, output
+    parts: Any = output.items() if isinstance(output, Mapping) else ()
+    if isinstance(output, tuple | list):
+        parts = enumerate(output)
+    for key, part in parts:
+        if key not in CACHES:
+            yield from tensors(part, f"{name}.{key}")
+
+
+def attentions(output: Any) -> list[Tensor]:
+    """Weights of an output of a model that collects them."""
+    return [part for name, part in tensors(output) if "attentions" in name]
+
+
+def states(output: Any, mask: Tensor | None) -> dict[str, Tensor]:
+    """States of an output by name, in a padded batch those of tokens alone."""
+    return {
+        name: part[mask] if mask is not None and part.shape[:2] == mask.shape else part
+        for name, part in tensors(output)
+        if part.is_floating_point() and "attentions" not in name and (mask is None or "last_hidden_state" in name)
+    }
+
+
+def output_error(ours: Calls, eager: Calls) -> float:
+    """Largest difference of states, divided by the largest state of the call; NaN if one is not finite."""
+    errors = []
+    for (one, mask), (other, _) in zip(ours, eager, strict=True):
+        pairs = states(one, mask), states(other, mask)
+        assert pairs[0].keys() == pairs[1].keys(), pairs
+        errors += [(part - pairs[1][name]).abs().max() / pairs[1][name].abs().max() for name, part in pairs[0].items()]
+    return float(torch.stack(errors).max())
+
+
+def error_of_weights(weights: Tensor, reference: Tensor) -> float:
+    """Largest difference in rows with an allowed key. An empty row is 0 here, and uniform in transformers."""
+    if reference.shape[1] > 1 and reference.stride(1) == 0:  # the mean over heads
+        weights, reference = weights.mean(1), reference[:, 0]
+    allowed = weights.sum(-1, keepdim=True) > 0
+    return float(((weights - reference) * allowed).abs().max())
+
+
+@contextmanager
+def returned(model: nn.Module) -> Iterator[dict[str, list[Tensor]]]:
+    """Collect the tensors `(B, H, Lq, Lk)` that modules return in a block, by the names of the modules."""
+    collected: dict[str, list[Tensor]] = {name: [] for name, _ in model.named_modules()}
+
+    def keep(name: str) -> Any:
+        return lambda module, args, output: collected[name].extend(
+            part for part in (output if isinstance(output, tuple) else ()) if getattr(part, "ndim", 0) == 4
+        )
+
+    handles = [module.register_forward_hook(keep(name)) for name, module in model.named_modules()]
+    try:
+        yield collected
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def compare_weights(recording: look.Recording, collected: Mapping[str, list[Tensor]]) -> list[float]:
+    """Errors of records whose module returns as many weights of their shape."""
+    errors = list[float]()
+    names = [record.name for record in recording]
+    for name in dict.fromkeys(names):
+        pairs = [(record.weights, part) for record, part in zip(recording[name], collected[name], strict=False)]
+        if names.count(name) == len(collected[name]) and all(one.shape == other.shape for one, other in pairs):
+            errors += [error_of_weights(one, other) for one, other in pairs]
+    return errors
+
+
+def measure(case: Case, eager: nn.Module, mode: Any) -> dict[str, Any]:
+    """The row of one way: errors, and what is recorded."""
+    try:
+        model, implementation = build(case, WAYS[mode], eager), WAYS[mode]
+    except ValueError as error:  # the class has no "sdpa"
+        if mode != "observe" or "scaled_dot_product_attention" not in str(error):
+            raise
+        model, implementation = build(case, "eager", eager), "eager"
+    plain = calls(model, case)
+    with look.record(model, AuxRequest(weights=True), mode=mode, required=False) as recording:
+        recorded = calls(model, case)
+    with returned(eager) as collected:
+        expected = calls(eager, case, output_attentions=True)
+    listed = {id(part) for output, _ in expected for part in attentions(output)}
+    collected = {name: [part for part in parts if id(part) in listed] for name, parts in collected.items()}
+    errors = compare_weights(recording, collected)
+    if implementation == "saccade" and recording:
+        outputs = [output for output, _ in calls(model, case, output_attentions=True)]
+        pairs = [(attentions(one), attentions(other)) for one, (other, _) in zip(outputs, expected, strict=True)]
+        errors += [
+            error_of_weights(*weights)
+            for one, other in pairs
+            if len(one) == len(other)
+            for weights in zip(one, other, strict=True)
+        ]
+    same = [
+        torch.equal(one, other)
+        for (ours, _), (theirs, _) in zip(recorded, plain, strict=True)
+        for (_, one), (_, other) in zip(tensors(ours), tensors(theirs), strict=True)
+    ]
+    coverage = recording.coverage
+    without = {type(model.get_submodule(name)).__name__ for name in (*coverage.partial, *coverage.bypassing)}
+    return {
+        "implementation": implementation,
+        "equal": all(same),
+        "output": max(output_error(plain, expected), output_error(recorded, expected)),
+        "weights": max(errors) if errors else None,
+        "records": len(recording),
+        **{name: len(names) for name, names in coverage._asdict().items()},
+        "without": sorted(without),
+    }
+
+
+def verdict(row: Mapping[str, Any]) -> str:
+    """The verdict of a way."""
+    if "error" in row:
+        return "fails"
+    wrong = not row["output"] <= TOLERANCE if row["implementation"] == "saccade" else not row["equal"]
+    if wrong or (row["weights"] is not None and not row["weights"] <= TOLERANCE):
+        return "wrong"
+    if not row["records"]:
+        return "bypasses"
+    return "partial" if row["partial"] or row["bypassing"] or row["weights"] is None else "works"
+
+
+def reason(row: Mapping[str, Any]) -> str:
+    """Why a way does not work in full, "" if it does."""
+    if "error" in row:
+        return row["error"]
+    parts = list[str]()
+    if row["implementation"] == "eager":
+        parts.append("no `sdpa`")
+    if row["without"]:
+        parts.append(f"no record of {', '.join(f'`{name}`' for name in row['without'])}")
+    if row["records"] and row["weights"] is None:
+        parts.append("`eager` returns other weights")
+    if row["implementation"] == "sdpa" and not row["output"] <= TOLERANCE:
+        parts.append(f"`sdpa` of transformers differs from `eager` by {row['output']:.0e}")
+    return "; ".join(parts)
+
+
+def attempt(case: Case) -> dict[str, Any]:
+    """The row of an architecture."""
+    eager = build(case, "eager")
+    row: dict[str, Any] = {"name": case.name, "kind": case.kind, "class": type(eager).__name__}
+    for mode in WAYS:
+        try:
+            way = measure(case, eager, mode)
+        except Exception as error:
+            own = "it has a table of classes by implementation, without others"
+            text = own if repr(error) == "KeyError('saccade')" else f"{type(error).__name__}: {error}".splitlines()[0]
+            way = {"error": text}
+        row[mode] = {"verdict": verdict(way), **rounded(way)}
+    return row
+
+
+def rounded(way: Mapping[str, Any]) -> dict[str, Any]:
+    """A way with two digits of each error."""
+    return {name: float(f"{part:.1e}") if isinstance(part, float) else part for name, part in way.items()}
+
+
+def rows(names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Measure architectures, all without names, and print each."""
+    import transformers
+
+    import saccade.hf  # noqa: F401  # which registers "saccade"
+
+    transformers.logging.set_verbosity_error()
+    for case in cases():
+        if not names or case.name in names:
+            began = time.monotonic()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                row = attempt(case)
+            ways = [f"{mode} {row[mode]['verdict']} {reason(row[mode])}".rstrip() for mode in WAYS]
+            print(f"{case.name} ({time.monotonic() - began:.1f} s): {', '.join(ways)}", flush=True)
+            yield row
+
+
+def cells(way: Mapping[str, Any]) -> list[str]:
+    """Verdict and errors of a way."""
+    errors = ["" if way.get(name) is None else f"{way[name]:.0e}" for name in ("weights", "output")]
+    return [way["verdict"], *errors]
+
+
+def reasons(row: Mapping[str, Any]) -> str:
+    """Why an architecture does not work in full."""
+    texts = {mode: reason(row[mode]) for mode in WAYS}
+    if texts["serve"] and texts["observe"].endswith(texts["serve"]):
+        return texts["observe"]
+    return "; ".join(f"{mode}: {text}" for mode, text in texts.items() if text)
+
+
+def lines(content: Mapping[str, Any]) -> list[list[str]]:
+    """The table of the page."""
+    columns = ["verdict", "weights", "output"]
+    header = ["architecture", "inputs", *(f"{mode}: {column}" for mode in WAYS for column in columns), "reason"]
+    return [
+        header,
+        *(
+            [f"`{row['name']}`", row["kind"], *(cell for mode in WAYS for cell in cells(row[mode])), reasons(row)]
+            for row in content["rows"]
+        ),
+    ]
+
+
+def summary(content: Mapping[str, Any]) -> str:
+    """Numbers of architectures by verdict, and where they were measured."""
+    counts = {mode: Counter(row[mode]["verdict"] for row in content["rows"]) for mode in WAYS}
+    numbers = [[mode, *(str(counts[mode][name]) for name in VERDICTS)] for mode in WAYS]
+    packages = ", ".join(f"{name} {content['versions'][name]}" for name in ("transformers", "torch", "saccade"))
+    machine = content["hardware"]
+    place = f"{machine['processor']}, {machine['threads']} of {machine['cores']} cores"
+    count, seconds = len(content["rows"]), content["seconds"]
+    return (
+        f"{table([['way', *VERDICTS], *numbers])}\n\n"
+        f"{count} architectures in {seconds:.0f} s on {content['date']}: {packages}, on {place}."
+    )
+
+
+def page() -> str:
+    """docs/architectures.md with its tables written again."""
+    content = json.loads(RESULTS.read_text(encoding="utf-8"))
+    text = filled(PAGE.read_text(encoding="utf-8"), SUMMARY, summary(content))
+    return filled(text, ROWS, table(lines(content), "lllrrlrrl"))
+
+
+def main() -> None:
+    """Measure all architectures and write their page, print some, or write the page alone."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="architectures to print; default: measure all and write the files")
+    parser.add_argument("--page", action="store_true", help="write the page from the stored results")
+    arguments = parser.parse_args()
+    if not arguments.page:
+        began = time.monotonic()
+        content = {
+            "command": "python tools/write_architectures.py",
+            "date": datetime.now(UTC).date().isoformat(),
+            "tolerance": TOLERANCE,
+            "hardware": hardware(torch.device("cpu")),
+            "versions": versions(("transformers",)),
+            "rows": list(rows(arguments.names)),
+        }
+        content["seconds"] = round(time.monotonic() - began, 1)
+        if arguments.names:
+            return print(json.dumps(content["rows"], indent=1))
+        RESULTS.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
