@@ -276,9 +276,7 @@ CASES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "segformer": {"hidden_sizes": [16, 16, 32, 32], "num_attention_heads": [1, 2, 2, 4], "depths": [1, 1, 1, 1]},
     },
     "video": {"videomae": {"num_frames": 4}, "timesformer": {"num_frames": 2}},
-    "vision and text": {
-        name: TOWERS for name in ("clip", "siglip", "chinese_clip", "blip", "clipseg", "owlvit", "aimv2")
-    },
+    "vision and text": dict.fromkeys(("clip", "siglip", "chinese_clip", "blip", "clipseg", "owlvit", "aimv2"), TOWERS),
     "image in text": {
         "qwen2_vl": {"image_token_id": 39, "vision_config": {"depth": 2}, "text_config": ROTARY},
         "qwen2_5_vl": {

@@ -52,8 +52,13 @@ _WITHOUT_EFFECT = {
 _WITH_EFFECT = {"block_indices", "block_table", "cu_seqlens", "head_mask"}  # not computed here
 
 
+_ADDITIONS = {torch.add, Tensor.add, Tensor.add_, Tensor.__add__, Tensor.__radd__, Tensor.__iadd__}
+
+
 class LazyMask:
     """A mask of `saccade.masks` that is a boolean tensor `(B, 1, Lq, Lk)` for code that computes with it.
+
+    Added to scores it is a bias: 0 for allowed, the least number of their type for forbidden.
 
     Args:
         allowed: the mask, None if every key is allowed.
@@ -112,8 +117,13 @@ class LazyMask:
     def __torch_function__(
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
+        floats = [part.dtype for part in args if isinstance(part, Tensor) and part.is_floating_point()]
+
+        def dense(mask: LazyMask) -> Tensor:
+            return mask.added(floats[0]) if floats and func in _ADDITIONS else mask.dense()
+
         def plain(tree: Any) -> Any:
-            return torch.utils._pytree.tree_map_only(cls, cls.dense, tree)
+            return torch.utils._pytree.tree_map_only(cls, dense, tree)
 
         return func(*plain(args), **plain(kwargs or {}))
 
@@ -229,7 +239,7 @@ def attention(
             The least numbers of its type forbid, and a row of them gives zeros.
         dropout: share of the weights that become 0.
         scaling: of the scores, 1/√D by default.
-        is_causal: whether a call without a mask is causal; the module's attribute by default.
+        is_causal: whether a call without a mask is causal; the module's attribute by default, False without one.
         softcap: c in c·tanh(s/c).
         sliding_window: of the module, which the mask has already.
         s_aux: logits of the heads' sinks, `(H,)`.
@@ -248,7 +258,7 @@ def attention(
     """
     _check_options(options)
     q_len = query.shape[-2]
-    causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    causal = getattr(module, "is_causal", False) if is_causal is None else is_causal
     allowed: Any = None
     bias: Tensor | None = None
     if attention_mask is None and causal and q_len > 1:
