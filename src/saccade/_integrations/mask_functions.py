@@ -1,8 +1,8 @@
 """Mask functions of transformers as masks of Saccade."""
 
-import inspect
 from collections.abc import Callable, Mapping
 from functools import reduce
+from types import CodeType
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -42,12 +42,21 @@ class Span(NamedTuple):
 
 def translated(function: Callable[..., Any] | None, span: Span) -> masks.Mask | Everything | None:
     """The mask that a function of transformers computes, None for an unknown function."""
-    name = "causal_mask_function" if function is None else function.__qualname__.partition(".")[0]
+    if function is None:
+        return masks.Causal(align=span.align)
+    code: CodeType | None = getattr(function, "__code__", None)
+    if code is None:
+        return None
+    name = code.co_qualname.partition(".")[0]
     if name == "causal_mask_function":
         return masks.Causal(align=span.align)
     if name == "bidirectional_mask_function":
         return "everything"
-    inside = {} if function is None else inspect.getclosurevars(function).nonlocals
+    try:
+        values = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
+    except AttributeError:  # torch.compile hides the variables of a function that it traces
+        return None
+    inside = dict(zip(code.co_freevars, values, strict=True))
     if name in ("and_masks", "or_masks"):
         return _joined(inside["mask_functions"], span, union=name == "or_masks")
     if name == "remap_positions_for_packed_sequence":  # within a sequence, distances of positions and of places agree
@@ -107,4 +116,6 @@ _KNOWN: dict[str, Callable[[Mapping[str, Any], Span], masks.Mask | None]] = {
 
 def has_window(mask: masks.Mask) -> bool:
     """Whether a window is part of a mask."""
-    return isinstance(mask, masks.Window) or any(has_window(part) for part in mask._combined())
+    if isinstance(mask, masks.Both | masks.Either):
+        return has_window(mask.first) or has_window(mask.second)
+    return isinstance(mask, masks.Window)
