@@ -273,7 +273,12 @@ CASES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
             "patch_size": 4,
             **NO_DEPTH,
         },
-        "segformer": {"hidden_sizes": [16, 16, 32, 32], "num_attention_heads": [1, 2, 2, 4], "depths": [1, 1, 1, 1], "sr_ratios": [2, 1, 1, 1]},
+        "segformer": {
+            "hidden_sizes": [16, 16, 32, 32],
+            "num_attention_heads": [1, 2, 2, 4],
+            "depths": [1, 1, 1, 1],
+            "sr_ratios": [2, 1, 1, 1],
+        },
     },
     "video": {"videomae": {"num_frames": 4}, "timesformer": {"num_frames": 2}},
     "vision and text": dict.fromkeys(("clip", "siglip", "chinese_clip", "blip", "clipseg", "owlvit", "aimv2"), TOWERS),
