@@ -324,7 +324,8 @@ def summary(content: Mapping[str, Any]) -> str:
     count, seconds = len(content["rows"]), content["seconds"]
     return (
         f"{table([['way', *VERDICTS], *numbers])}\n\n"
-        f"{count} architectures in {seconds:.0f} s on {content['date']}: {packages}, on {place}."
+        f"{count} architectures in {seconds:.0f} s on {content['date']}: {packages}, on {place}. "
+        f"All numbers are in `{RESULTS.relative_to(ROOT)}`."
     )
 
 
