@@ -10,13 +10,14 @@ from scripts import script
 tool = script("tools/write_architectures.py")
 CONTENT = json.loads(tool.RESULTS.read_text(encoding="utf-8"))
 ROWS = {row["name"]: row for row in CONTENT["rows"]}
-OWN = {"output": 1e-7, "weights": 1e-7}
+NOISE = {"output": 1e-7, "weights": 1e-7}
 RIGHT = {
     "implementation": "saccade",
     "equal": True,
     "output": 1e-7,
     "weights": 1e-7,
     "records": 2,
+    "compared": 2,
     "recorded": 2,
     "partial": 0,
     "bypassing": 0,
@@ -57,12 +58,12 @@ def test_stored_verdicts_follow_from_the_stored_errors(mode):
     ],
 )
 def test_verdicts(verdict, changed):
-    assert tool.verdict({**RIGHT, **changed}, OWN) == verdict
+    assert tool.verdict({**RIGHT, **changed}, NOISE) == verdict
 
 
 def test_an_error_counts_from_four_times_that_of_rounding():
     way = {**RIGHT, "output": 1e-4, "weights": 1e-4}
-    assert [tool.verdict(way, {"output": own, "weights": own}) for own in (2e-5, 3e-5)] == ["wrong", "works"]
+    assert [tool.verdict(way, {"output": noise, "weights": noise}) for noise in (2e-5, 3e-5)] == ["wrong", "works"]
 
 
 @pytest.fixture
@@ -93,6 +94,12 @@ def test_weights_of_empty_rows_are_not_compared():
     assert tool.error_of_weights(weights, reference) == 0
     weights[..., 1, 0] = 1.0
     assert tool.error_of_weights(weights, reference) == 0.5
+    reference[..., 0, :] = torch.tensor([1.0, 0.0])  # this row is not empty
+    assert tool.error_of_weights(torch.zeros(1, 2, 2, 2), reference) == 1.0
+
+
+def test_nan_is_the_largest_error():
+    assert torch.tensor(tool.largest([1.0, float("nan"), 2.0])).isnan() and tool.largest([]) is None
 
 
 @pytest.mark.slow

@@ -34,7 +34,7 @@ RESULTS, PAGE = ROOT / "results/architectures.json", ROOT / "docs/architectures.
 SUMMARY = "<!-- tools/write_architectures.py writes this summary -->\n"
 ROWS = "<!-- tools/write_architectures.py writes this table -->\n"
 TOLERANCE, ROUNDINGS = 1e-5, 4
-"""Largest error that is none, and as many times the error of "eager" itself against its own run in float64."""
+"""An error counts if it is larger, and larger than so many errors of "eager" against its run in float64."""
 WAYS: Mapping[str, Any] = {"observe": "sdpa", "serve": "saccade"}
 VERDICTS = ("works", "partial", "bypasses", "differs", "wrong", "fails")
 CACHES = ("cache", "past_key_values")
@@ -104,48 +104,54 @@ def states(output: Any, mask: Tensor | None) -> dict[str, Tensor]:
     }
 
 
+def largest(errors: Sequence[float]) -> float | None:
+    """The largest error, NaN if one is NaN, None without any."""
+    return float(torch.tensor(errors).max()) if errors else None
+
+
 def output_error(ours: Calls, eager: Calls) -> float:
-    """Largest difference of states, divided by the largest state of the call; NaN if one is not finite."""
+    """Largest difference of states, relative to the largest state of its call."""
     errors = []
-    for (one, mask), (other, _) in zip(ours, eager, strict=True):
-        pairs = states(one, mask), states(other, mask)
-        assert pairs[0].keys() == pairs[1].keys(), pairs
-        errors += [(part - pairs[1][name]).abs().max() / pairs[1][name].abs().max() for name, part in pairs[0].items()]
-    return max(map(float, errors)) if torch.stack(errors).isfinite().all() else float("nan")
+    for (output, mask), (reference, _) in zip(ours, eager, strict=True):
+        pair = states(output, mask), states(reference, mask)
+        assert pair[0].keys() == pair[1].keys(), pair
+        errors += [(part - pair[1][name]).abs().max() / pair[1][name].abs().max() for name, part in pair[0].items()]
+    return float(torch.stack(errors).max())
 
 
 def error_of_weights(weights: Tensor, reference: Tensor) -> float:
-    """Largest difference in rows with an allowed key. An empty row is 0 here, and uniform in transformers."""
+    """Largest difference. A row with nothing allowed is 0 here, and may be uniform in transformers."""
     if reference.shape[1] > 1 and reference.stride(1) == 0:  # the mean over heads
         weights, reference = weights.mean(1), reference[:, 0]
-    allowed = weights.sum(-1, keepdim=True) > 0
-    return float(((weights - reference) * allowed).abs().max())
+    uniform = reference.amax(-1, keepdim=True) - reference.amin(-1, keepdim=True) < 1e-6
+    empty = uniform & (weights == 0).all(-1, keepdim=True)
+    return float(torch.where(empty, 0.0, weights - reference).abs().max())
 
 
 def listed_errors(ours: Calls, eager: Calls) -> list[float]:
     """Errors of the weights of outputs, call by call, if both have as many."""
-    pairs = [(attentions(one), attentions(other)) for (one, _), (other, _) in zip(ours, eager, strict=True)]
+    pairs = [(attentions(output), attentions(expected)) for (output, _), (expected, _) in zip(ours, eager, strict=True)]
     return [
         error_of_weights(*weights)
-        for one, other in pairs
-        if len(one) == len(other)
-        for weights in zip(one, other, strict=True)
+        for listed, expected in pairs
+        if len(listed) == len(expected)
+        for weights in zip(listed, expected, strict=True)
     ]
 
 
 def rounding(case: Case, eager: nn.Module) -> dict[str, float]:
-    """Errors of "eager" against its own run in float64, of the batch without padding; 0 if it has no such run."""
+    """Errors of "eager" against its run in float64 without padding, 0 if it has no such run."""
     try:
         exact = calls(copy.deepcopy(eager).double(), case, output_attentions=True)[:1]
     except (RuntimeError, TypeError):
         return {"output": 0.0, "weights": 0.0}
     ours = calls(eager, case, output_attentions=True)[:1]
-    return {"output": output_error(ours, exact), "weights": max(listed_errors(ours, exact), default=0.0)}
+    return {"output": output_error(ours, exact), "weights": largest(listed_errors(ours, exact)) or 0.0}
 
 
 @contextmanager
 def returned(model: nn.Module) -> Iterator[dict[str, list[Tensor]]]:
-    """Collect the tensors `(B, H, Lq, Lk)` that modules return in a block, by the names of the modules."""
+    """Collect the tensors `(B, H, Lq, Lk)` that modules return in a block."""
     collected: dict[str, list[Tensor]] = {name: [] for name, _ in model.named_modules()}
 
     def keep(name: str) -> Any:
@@ -161,25 +167,39 @@ def returned(model: nn.Module) -> Iterator[dict[str, list[Tensor]]]:
             handle.remove()
 
 
-def compare_weights(recording: look.Recording, collected: Mapping[str, list[Tensor]]) -> list[float]:
+def record_errors(recording: look.Recording, collected: Mapping[str, list[Tensor]]) -> list[float]:
     """Errors of records whose module returns as many weights of their shape."""
     errors = list[float]()
     names = [record.name for record in recording]
     for name in dict.fromkeys(names):
         pairs = [(record.weights, part) for record, part in zip(recording[name], collected[name], strict=False)]
-        if names.count(name) == len(collected[name]) and all(one.shape == other.shape for one, other in pairs):
-            errors += [error_of_weights(one, other) for one, other in pairs]
+        if names.count(name) == len(collected[name]) and all(weights.shape == part.shape for weights, part in pairs):
+            errors += [error_of_weights(*pair) for pair in pairs]
     return errors
 
 
-def measure(case: Case, eager: nn.Module, mode: Any) -> dict[str, Any]:
-    """The row of one way: errors, and what is recorded."""
+def same_bits(ours: Calls, others: Calls) -> bool:
+    """Whether all tensors of outputs are equal."""
+    return all(
+        torch.equal(part, reference)
+        for (output, _), (expected, _) in zip(ours, others, strict=True)
+        for (_, part), (_, reference) in zip(tensors(output), tensors(expected), strict=True)
+    )
+
+
+def observable(case: Case, mode: str, eager: nn.Module) -> tuple[nn.Module, str]:
+    """The model of a way, with its implementation: "eager" if the class has no "sdpa"."""
     try:
-        model, implementation = build(case, WAYS[mode], eager), WAYS[mode]
-    except ValueError as error:  # the class has no "sdpa"
+        return build(case, WAYS[mode], eager), WAYS[mode]
+    except ValueError as error:
         if mode != "observe" or "scaled_dot_product_attention" not in str(error):
             raise
-        model, implementation = build(case, "eager", eager), "eager"
+        return build(case, "eager", eager), "eager"
+
+
+def measure(case: Case, eager: nn.Module, mode: Any) -> dict[str, Any]:
+    """Errors of one way, and the number of modules with and without records."""
+    model, implementation = observable(case, mode, eager)
     plain = calls(model, case)
     with look.record(model, AuxRequest(weights=True), mode=mode, required=False) as recording:
         recorded = calls(model, case)
@@ -187,33 +207,30 @@ def measure(case: Case, eager: nn.Module, mode: Any) -> dict[str, Any]:
         expected = calls(eager, case, output_attentions=True)
     listed = {id(part) for output, _ in expected for part in attentions(output)}
     collected = {name: [part for part in parts if id(part) in listed] for name, parts in collected.items()}
-    errors = compare_weights(recording, collected)
+    errors = record_errors(recording, collected)
+    compared = len(errors)
     if implementation == "saccade" and recording:
         errors += listed_errors(calls(model, case, output_attentions=True), expected)
-    same = [
-        torch.equal(one, other)
-        for (ours, _), (theirs, _) in zip(recorded, plain, strict=True)
-        for (_, one), (_, other) in zip(tensors(ours), tensors(theirs), strict=True)
-    ]
     coverage = recording.coverage
     without = {type(model.get_submodule(name)).__name__ for name in (*coverage.partial, *coverage.bypassing)}
     return {
         "implementation": implementation,
-        "equal": all(same),
-        "output": max(output_error(plain, expected), output_error(recorded, expected)),
-        "weights": max(errors) if errors else None,
+        "equal": same_bits(recorded, plain),
+        "output": largest([output_error(plain, expected), output_error(recorded, expected)]),
+        "weights": largest(errors),
         "records": len(recording),
+        "compared": compared,
         **{name: len(names) for name, names in coverage._asdict().items()},
         "without": sorted(without),
     }
 
 
-def verdict(way: Mapping[str, Any], own: Mapping[str, float]) -> str:
-    """The verdict of a way, from the errors that rounding itself makes."""
+def verdict(way: Mapping[str, Any], noise: Mapping[str, float]) -> str:
+    """The verdict of a way, with the errors of rounding."""
     if "error" in way:
         return "fails"
     wrong = {
-        name: way[name] is not None and not way[name] <= max(TOLERANCE, ROUNDINGS * own[name])
+        name: way[name] is not None and not way[name] <= max(TOLERANCE, ROUNDINGS * noise[name])
         for name in ("output", "weights")
     }
     if way["implementation"] != "saccade":
@@ -228,7 +245,7 @@ def verdict(way: Mapping[str, Any], own: Mapping[str, float]) -> str:
 
 
 def reason(row: Mapping[str, Any]) -> str:
-    """Why a way does not work in full, "" if it does."""
+    """The parts of a way that do not work or were not compared, in words."""
     if "error" in row:
         return row["error"]
     parts = list[str]()
@@ -236,8 +253,8 @@ def reason(row: Mapping[str, Any]) -> str:
         parts.append("no `sdpa`")
     if row["without"]:
         parts.append(f"no record of {', '.join(f'`{name}`' for name in row['without'])}")
-    if row["records"] and row["weights"] is None:
-        parts.append("`eager` returns other weights")
+    if row["compared"] < row["records"]:
+        parts.append(f"`eager` returns no weights for {row['records'] - row['compared']} of {row['records']} records")
     if row["verdict"] == "differs":
         parts.append(f"`sdpa` of transformers differs from `eager` by {row['output']:.0e}")
     return "; ".join(parts)
@@ -246,12 +263,12 @@ def reason(row: Mapping[str, Any]) -> str:
 def attempt(case: Case) -> dict[str, Any]:
     """The row of an architecture."""
     eager = build(case, "eager")
-    own = rounding(case, eager)
+    noise = rounding(case, eager)
     row: dict[str, Any] = {
         "name": case.name,
         "kind": case.kind,
         "class": type(eager).__name__,
-        "rounding": rounded(own),
+        "rounding": rounded(noise),
     }
     for mode in WAYS:
         try:
@@ -260,7 +277,7 @@ def attempt(case: Case) -> dict[str, Any]:
             table = "transformers looks its class up in a table without this name"
             text = table if repr(error) == "KeyError('saccade')" else f"{type(error).__name__}: {error}".splitlines()[0]
             way = {"error": text}
-        row[mode] = {"verdict": verdict(way, own), **rounded(way)}
+        row[mode] = {"verdict": verdict(way, noise), **rounded(way)}
     return row
 
 
@@ -294,7 +311,7 @@ def cells(way: Mapping[str, Any]) -> list[str]:
 
 
 def reasons(row: Mapping[str, Any]) -> str:
-    """Why an architecture does not work in full."""
+    """The reasons of both ways."""
     texts = {mode: reason(row[mode]) for mode in WAYS}
     if texts["serve"] and texts["observe"].endswith(texts["serve"]):
         return texts["observe"]
@@ -320,11 +337,11 @@ def summary(content: Mapping[str, Any]) -> str:
     numbers = [[mode, *(str(counts[mode][name]) for name in VERDICTS)] for mode in WAYS]
     packages = ", ".join(f"{name} {content['versions'][name]}" for name in ("transformers", "torch", "saccade"))
     machine = content["hardware"]
-    place = f"{machine['processor']}, {machine['threads']} of {machine['cores']} cores"
+    where = f"{machine['processor']}, {machine['threads']} of {machine['cores']} cores"
     count, seconds = len(content["rows"]), content["seconds"]
     return (
         f"{table([['way', *VERDICTS], *numbers])}\n\n"
-        f"{count} architectures in {seconds:.0f} s on {content['date']}: {packages}, on {place}. "
+        f"{count} architectures in {seconds:.0f} s on {content['date']}: {packages}, on {where}. "
         f"All numbers are in `{RESULTS.relative_to(ROOT)}`."
     )
 
@@ -337,7 +354,7 @@ def page() -> str:
 
 
 def main() -> None:
-    """Measure all architectures and write their page, print some, or write the page alone."""
+    """Measure all architectures and write their page, or print some."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="architectures to print; default: measure all and write the files")
     parser.add_argument("--page", action="store_true", help="write the page from the stored results")

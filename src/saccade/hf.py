@@ -327,7 +327,7 @@ def _check_options(options: dict[str, Any]) -> None:
 
 
 def _passed_on(name: str, option: Any) -> bool:
-    """Whether the module that attends got a keyword from its caller, and its eager function does without."""
+    """Whether a module received a keyword that its eager function does not have."""
     frame = sys._getframe(3)
     code, eager = frame.f_code, frame.f_globals.get("eager_attention_forward")
     if eager is None or not code.co_flags & inspect.CO_VARKEYWORDS or name in inspect.signature(eager).parameters:

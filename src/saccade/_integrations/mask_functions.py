@@ -1,5 +1,6 @@
 """Mask functions of transformers as masks of Saccade."""
 
+import operator
 from collections.abc import Callable, Mapping
 from functools import reduce
 from types import CodeType
@@ -61,7 +62,7 @@ def translated(function: Callable[..., Any] | None, span: Span) -> masks.Mask | 
         return _joined(inside["mask_functions"], span, union=name == "or_masks")
     if name == "remap_positions_for_packed_sequence":  # within a sequence, distances of positions and of places agree
         return translated(inside["mask_function"], span)
-    return _KNOWN[name](inside, span) if name in _KNOWN else None
+    return _TRANSLATIONS[name](inside, span) if name in _TRANSLATIONS else None
 
 
 def _joined(functions: Any, span: Span, *, union: bool) -> masks.Mask | Everything | None:
@@ -71,7 +72,7 @@ def _joined(functions: Any, span: Span, *, union: bool) -> masks.Mask | Everythi
     restricted = [part for part in parts if isinstance(part, masks.Mask)]
     if not restricted or (union and len(restricted) < len(parts)):
         return "everything"
-    return reduce(lambda one, other: one | other if union else one & other, restricted)
+    return reduce(operator.or_ if union else operator.and_, restricted)
 
 
 def _window(inside: Mapping[str, Any], span: Span) -> masks.Mask | None:
@@ -88,15 +89,14 @@ def _packed(inside: Mapping[str, Any], span: Span) -> masks.Mask:
 
 
 def _chunks(inside: Mapping[str, Any], span: Span) -> masks.Mask:
-    padding = inside["left_padding"][:, None]
-    return _documents(
-        *((places(padding.device) - padding) // inside["chunk_size"] for places in (span.queries, span.keys))
-    )
+    padding, size = inside["left_padding"][:, None], inside["chunk_size"]
+    queries, keys = span.queries(padding.device), span.keys(padding.device)
+    return _documents((queries - padding) // size, (keys - padding) // size)
 
 
 def _blocks(inside: Mapping[str, Any], span: Span) -> masks.Mask:
     ids = inside["block_sequence_ids"]
-    queries, keys = (ids[:, places(ids.device)] for places in (span.queries, span.keys))
+    queries, keys = ids[:, span.queries(ids.device)], ids[:, span.keys(ids.device)]
     return _documents(queries, torch.where(keys < 0, -2, keys))  # -1 is in no block, so that it must differ
 
 
@@ -105,7 +105,7 @@ def _documents(queries: Tensor, keys: Tensor) -> masks.Mask:
     return masks.Documents(queries[:, None], keys[:, None])
 
 
-_KNOWN: dict[str, Callable[[Mapping[str, Any], Span], masks.Mask | None]] = {
+_TRANSLATIONS: dict[str, Callable[[Mapping[str, Any], Span], masks.Mask | None]] = {
     "sliding_window_overlay": _window,
     "sliding_window_bidirectional_overlay": _window_around,
     "packed_sequence_mask_function": _packed,
