@@ -18,7 +18,6 @@ such as those of left padding, give zeros. `output_attentions=True` returns the 
 import inspect
 import sys
 from collections.abc import Callable
-from functools import reduce
 from typing import Any
 
 import torch
@@ -27,6 +26,7 @@ from torch import Tensor, nn
 from saccade import masks, normalizers, scores
 from saccade._definitions.structure import Grid
 from saccade._integrations.call import STACK, AttentionCall, Kind, compute
+from saccade._integrations.mask_functions import Span, has_window, translated
 from saccade._integrations.sdpa import find_caller
 from saccade.auxiliary import AuxRequest
 from saccade.errors import ArgumentError, pip_install
@@ -44,15 +44,21 @@ _WEIGHTS = AuxRequest(weights=True)
 _MODELS = ("transformers.models.", "transformers_modules.")  # where code of models is imported
 _WITHOUT_EFFECT = {
     *("cache", "cache_position", "past_key_value", "past_key_values", "use_cache", "layer_idx"),
-    *("cu_seq_lens_k", "cu_seq_lens_q", "max_length_k", "max_length_q", "seq_idx"),
+    *("max_length_k", "max_length_q", "seq_idx"),
     *("output_attentions", "output_hidden_states", "output_router_logits", "return_dict", "logits_to_keep"),
     *("input_ids", "inputs_embeds", "labels", "token_type_ids", "mm_token_type_ids", "num_items_in_batch"),
     *("position_ids", "position_embeddings", "interpolate_pos_encoding", "deterministic", "is_cross_attention"),
 }
+_WITH_EFFECT = {"block_indices", "block_table", "cu_seqlens", "head_mask"}  # not computed here
+
+
+_ADDITIONS = {torch.add, Tensor.add, Tensor.add_, Tensor.__add__, Tensor.__radd__, Tensor.__iadd__}
 
 
 class LazyMask:
     """A mask of `saccade.masks` that is a boolean tensor `(B, 1, Lq, Lk)` for code that computes with it.
+
+    Added to scores it is a bias: 0 for allowed, the least number of their type for forbidden.
 
     Args:
         allowed: the mask, None if every key is allowed.
@@ -111,8 +117,13 @@ class LazyMask:
     def __torch_function__(
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
+        floats = [part.dtype for part in args if isinstance(part, Tensor) and part.is_floating_point()]
+
+        def dense(mask: LazyMask) -> Tensor:
+            return mask.added(floats[0]) if floats and func in _ADDITIONS else mask.dense()
+
         def plain(tree: Any) -> Any:
-            return torch.utils._pytree.tree_map_only(cls, cls.dense, tree)
+            return torch.utils._pytree.tree_map_only(cls, dense, tree)
 
         return func(*plain(args), **plain(kwargs or {}))
 
@@ -132,8 +143,9 @@ def mask(
 ) -> Tensor | LazyMask | None:
     """Make the mask of a model of transformers, as its `AttentionMaskInterface` requires.
 
-    Causal masks, windows, packed sequences and padding become objects of `saccade.masks`, other functions a boolean
-    tensor. Models that add the mask to scores of their own, such as Bloom, get the float tensor of "eager".
+    Causal masks, windows, chunks, blocks, packed sequences and padding become objects of `saccade.masks`, other
+    functions a boolean tensor. Models that add the mask to scores of their own, such as Bloom, get the float tensor of
+    "eager".
 
     Args:
         batch_size, q_length, kv_length: B, Lq and Lk.
@@ -158,8 +170,9 @@ def mask(
     device = torch.device(device)
     if isinstance(q_offset, Tensor) and not compiling:
         q_offset = int(q_offset)
-    parts = None if use_vmap or not by_name else _parts(mask_function, q_offset - kv_offset)
-    if parts is None:
+    span = Span(q_length, kv_length, q_offset, kv_offset)
+    allowed = None if use_vmap or not by_name else translated(mask_function, span)
+    if allowed is None:
         dense: dict[str, Any] = {
             "batch_size": batch_size,
             "q_length": q_length,
@@ -173,16 +186,17 @@ def mask(
             **({} if mask_function is None else {"mask_function": mask_function}),
         }
         return sdpa_mask(**dense) if by_name else eager_mask(**dense, dtype=options.get("dtype", torch.float32))
-    kind: Kind = "sliding" if any(isinstance(part, masks.Window) for part in parts) else "self"
+    kind: Kind = "sliding" if allowed != "everything" and has_window(allowed) else "self"
     if attention_mask is not None:
         missing = kv_length + kv_offset - attention_mask.shape[-1]
         present = nn.functional.pad(attention_mask.bool(), (0, max(0, missing)))[:, kv_offset : kv_offset + kv_length]
         if compiling or not present.all():
-            parts.append(masks.as_mask(present[:, None, None]))
-    if not parts and allow_is_bidirectional_skip:
+            padding = masks.as_mask(present[:, None, None])
+            allowed = padding if allowed == "everything" else allowed & padding
+    if allowed == "everything" and allow_is_bidirectional_skip:
         return None
-    allowed = reduce(lambda one, other: one & other, parts) if parts else None
-    return LazyMask(allowed, (batch_size, q_length, kv_length), device, kind, kv_offset)
+    size = (batch_size, q_length, kv_length)
+    return LazyMask(None if allowed == "everything" else allowed, size, device, kind, kv_offset)
 
 
 def _attends_by_name() -> bool:
@@ -194,29 +208,6 @@ def _attends_by_name() -> bool:
     while frame is not None and not frame.f_globals.get("__name__", "").startswith(_MODELS):
         frame = frame.f_back  # type: ignore[assignment]
     return frame is None or "ALL_ATTENTION_FUNCTIONS" in frame.f_globals
-
-
-def _parts(function: Callable[..., Any] | None, align: int | Tensor) -> list[masks.Mask] | None:
-    """Masks whose intersection a mask function of transformers computes, None for an unknown one."""
-    name = "causal_mask_function" if function is None else function.__qualname__.partition(".")[0]
-    if name == "causal_mask_function":
-        return [masks.Causal(align=align)]
-    if name == "bidirectional_mask_function":
-        return []
-    inside = inspect.getclosurevars(function).nonlocals if function is not None else {}
-    if name == "sliding_window_overlay":
-        return [masks.Window(inside["sliding_window"] - 1, None, align=align)]
-    if name == "sliding_window_bidirectional_overlay":
-        return [masks.Window(inside["sliding_window"], inside["sliding_window"], align=align)]
-    if name == "packed_sequence_mask_function":
-        ids = inside["packed_sequence_mask"]
-        return [masks.Documents(ids[:, None], ids[:, None])]
-    if name == "remap_positions_for_packed_sequence":  # within a sequence, distances of positions and of places agree
-        return _parts(inside["mask_function"], align)
-    if name == "and_masks":
-        parts = [_parts(part, align) for part in inside["mask_functions"]]
-        return None if any(part is None for part in parts) else [one for part in parts for one in part or ()]
-    return None
 
 
 def attention(
@@ -231,7 +222,11 @@ def attention(
     softcap: float | None = None,
     sliding_window: int | None = None,
     s_aux: Tensor | None = None,
+    sinks: Tensor | None = None,
     position_bias: Tensor | None = None,
+    indices: Tensor | None = None,
+    cu_seq_lens_q: Tensor | None = None,
+    cu_seq_lens_k: Tensor | None = None,
     **options: Any,
 ) -> tuple[Tensor, Tensor | None]:
     """Attend for a module of transformers, as its `AttentionInterface` requires.
@@ -241,14 +236,19 @@ def attention(
         query: `(B, H, Lq, D)`.
         key, value: `(B, Hkv, Lk, D)` and `(B, Hkv, Lk, Dv)`.
         attention_mask: of `mask`; a boolean tensor, True for allowed, or a float one, which is added to the scores.
+            The least numbers of its type forbid, and a row of them gives zeros.
         dropout: share of the weights that become 0.
         scaling: of the scores, 1/√D by default.
-        is_causal: whether a call without a mask is causal; the module's attribute by default.
+        is_causal: whether a call without a mask is causal; the module's attribute by default, False without one.
         softcap: c in c·tanh(s/c).
         sliding_window: of the module, which the mask has already.
         s_aux: logits of the heads' sinks, `(H,)`.
+        sinks: logits of sinks for each query, `(B, H, Lq, 1)`.
         position_bias: added to the scores, `(B or 1, H, Lq, Lk)`.
-        options: keywords of transformers that change nothing here.
+        indices: numbers of the keys to which each query may attend, `(B, Lq, n)`.
+        cu_seq_lens_q, cu_seq_lens_k: offsets of packed sequences, which do not see each other (`masks.Packed`).
+        options: keywords of transformers that change nothing here, and keywords that the module only passes on and
+            that its own eager function does not have.
 
     Returns:
         Output `(B, Lq, H, Dv)`, and the weights `(B, H, Lq, Lk)` if the model collects attentions, else None.
@@ -256,26 +256,25 @@ def attention(
     Raises:
         ArgumentError: a keyword with a value that could change the result.
     """
-    for name, option in options.items():
-        if option is not None and option is not False and name not in _WITHOUT_EFFECT:
-            expected = "a keyword that saccade.hf knows"
-            raise ArgumentError(f"{name}: expected {expected}, got a value for {name}. Leave it out")
+    _check_options(options)
     q_len = query.shape[-2]
-    causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    causal = getattr(module, "is_causal", False) if is_causal is None else is_causal
     allowed: Any = None
     bias: Tensor | None = None
     if attention_mask is None and causal and q_len > 1:
         key, value = key[:, :, :q_len], value[:, :, :q_len]  # a static cache has room for later keys
         position_bias = None if position_bias is None else position_bias[..., :q_len]
         allowed = masks.Causal(align="start")
-    elif isinstance(attention_mask, LazyMask):
-        allowed = attention_mask.allowed
-        if attention_mask.shape[-1] != key.shape[-2] or attention_mask.shape[-2] != q_len:
-            allowed = attention_mask.dense()[:, :, -q_len:, : key.shape[-2]]
     elif attention_mask is not None:
-        allowed, bias = (attention_mask, None) if attention_mask.dtype == torch.bool else (None, attention_mask)
+        allowed, bias = _mask_and_bias(attention_mask, q_len, key.shape[-2])
     if position_bias is not None:
         bias = position_bias if bias is None else bias + position_bias
+    if indices is not None:
+        selected = torch.zeros((*indices.shape[:-1], key.shape[-2]), dtype=torch.bool, device=indices.device)
+        allowed = _both(allowed, masks.as_mask(selected.scatter(-1, indices.long(), True)[:, None]))
+    if cu_seq_lens_q is not None:
+        allowed = _both(allowed, masks.Packed(cu_seq_lens_q, cu_seq_lens_k))
+    sink = sinks if s_aux is None else s_aux[:, None, None]
     cross = bool(getattr(module, "is_cross_attention", False)) or (bool(STACK.recorders) and find_caller().cross)
     lazy = isinstance(attention_mask, LazyMask)
     sliding = sliding_window is not None or (lazy and attention_mask.kind == "sliding")  # type: ignore[union-attr]
@@ -287,7 +286,7 @@ def attention(
         score=scores.ScaledDot(scaling, softcap),
         mask=allowed,
         bias=bias,
-        normalizer=normalizers.Softmax(sink=None if s_aux is None else s_aux[:, None, None]),
+        normalizer=normalizers.Softmax(sink=sink),
         dropout_p=dropout if module.training else 0.0,
         kind="cross" if cross else "sliding" if sliding else "self",
         key_offset=attention_mask.key_offset if isinstance(attention_mask, LazyMask) and not cross else 0,
@@ -296,6 +295,46 @@ def attention(
         return compute(call).transpose(1, 2).contiguous(), None
     output, statistics = compute(call, aux=_WEIGHTS)
     return output.transpose(1, 2).contiguous(), statistics.weights
+
+
+def _mask_and_bias(
+    attention_mask: Tensor | LazyMask, q_len: int, k_len: int
+) -> tuple[masks.Mask | Tensor | None, Tensor | None]:
+    """Split a mask of transformers into a boolean mask and a bias."""
+    if isinstance(attention_mask, LazyMask):
+        if attention_mask.shape[-2:] == (q_len, k_len):
+            return attention_mask.allowed, None
+        return attention_mask.dense()[:, :, -q_len:, :k_len], None
+    if attention_mask.dtype == torch.bool:
+        return attention_mask, None
+    return attention_mask > torch.finfo(attention_mask.dtype).min / 2, attention_mask
+
+
+def _both(allowed: masks.Mask | Tensor | None, other: masks.Mask) -> masks.Mask:
+    return other if allowed is None else masks.as_mask(allowed) & other
+
+
+def _check_options(options: dict[str, Any]) -> None:
+    """Raise an error for a keyword that may change the result."""
+    for name, option in options.items():
+        if option is None or option is False or name in _WITHOUT_EFFECT:
+            continue
+        if name in _WITH_EFFECT or torch.compiler.is_compiling() or not _passed_on(name, option):
+            raise ArgumentError(
+                f"{name}: expected a keyword that saccade.hf knows, got a value for {name}. Leave it out, or load the "
+                "model with attn_implementation='sdpa'"
+            )
+
+
+def _passed_on(name: str, option: Any) -> bool:
+    """Whether a module received a keyword that its eager function does not have."""
+    frame = sys._getframe(3)
+    code, eager = frame.f_code, frame.f_globals.get("eager_attention_forward")
+    if eager is None or not code.co_flags & inspect.CO_VARKEYWORDS or name in inspect.signature(eager).parameters:
+        return False
+    plain = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)
+    received = frame.f_locals.get(code.co_varnames[plain], {})
+    return name in received and received[name] is option
 
 
 def _collected(options: dict[str, Any]) -> bool:

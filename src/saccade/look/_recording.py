@@ -28,6 +28,7 @@ WEIGHTS = AuxRequest(weights=True)
 _NAMED_ATTENTION = re.compile("attention|attn", re.IGNORECASE)
 _FUSED = (torch_nn.MultiheadAttention, torch_nn.TransformerEncoderLayer, torch_nn.TransformerEncoder)
 """Modules of torch with a fast path that calls no function of attention."""
+_SOFTMAX = (torch_nn.Softmax, torch_nn.Softmax2d)
 
 
 @contextmanager
@@ -240,7 +241,8 @@ class _Recorder:
 
     def note_softmax(self, caller: Caller) -> None:
         """Name a module that computes its own softmax over scores, if it gets no record."""
-        name = next((self.every[module] for module in caller.modules if module in self.every), None)
+        modules = [module for module in caller.modules if module in self.every and type(module) not in _SOFTMAX]
+        name = self.every[modules[0]] if modules else None
         if not (self.waiting or self.paused or caller.ours or name is None) and name in self.chosen:
             self.marks.setdefault(name, set())
 
