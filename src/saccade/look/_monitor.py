@@ -236,8 +236,7 @@ class _Sums:
 
 
 def _read(
-    tensors: Iterable[Tensor],
-    statistics: Callable[[AuxRequest], AuxOutput], uniform: Callable[[AuxRequest], AuxOutput]
+    tensors: Iterable[Tensor], statistics: Callable[[AuxRequest], AuxOutput], uniform: Callable[[AuxRequest], AuxOutput]
 ) -> tuple[AuxOutput, AuxOutput | None]:
     """Statistics of a call on the devices of tensors, and of equal weights if its rows sum to one."""
     with torch.random.fork_rng({tensor.device for tensor in tensors if tensor.is_cuda}):
