@@ -90,7 +90,7 @@ def run(arguments: list[str]) -> int:
     if options.threads is not None:
         torch.set_num_threads(options.threads)
     if options.cpu_time and device.type != "cpu":
-        raise UsageError("--cpu-time: expected a row's calls on a CPU, got a GPU; add --device cpu or leave it out")
+        raise UsageError(f"--cpu-time: expected a CPU, got {device}; leave it out, or add --device cpu")
     setup = Setup(device, options.backend, torch.get_num_threads())
     chosen = select(rows(setup), options.rows, quick=options.quick)
     say(f"rows: {len(chosen)}; the machine's limits first")
