@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from saccade import AuxRequest, biases, masks, nn, normalizers, reads, replace_sdpa
+from saccade._integrations.call import STACK
 from saccade.errors import ArgumentError, ArgumentTypeError
 from saccade.look import Monitor, record
 from tiers import every, rest_slow
@@ -121,6 +122,16 @@ def test_the_first_batch_of_each_multiple_is_read():
         with monitor.step(model, step):
             model(torch.randn(1, 3, 8))
     assert read == [3, 10, 27, 30]
+
+
+def test_between_readings_nothing_is_hooked_or_intercepted():
+    layer, monitor, x = torch_layer(), Monitor(every=10), torch.randn(1, 3, 8)
+    seen = []
+    for step in (0, 1, 9, 10):
+        with monitor.step(layer, step):
+            layer(x)
+            seen.append((len(STACK.recorders), torch.overrides._get_current_function_mode() is not None))
+    assert seen == [(1, True), (0, False), (0, False), (1, True)]
 
 
 def collapsed():

@@ -238,7 +238,10 @@ class _Sums:
 def _read(
     tensors: Iterable[Tensor], statistics: Callable[[AuxRequest], AuxOutput], uniform: Callable[[AuxRequest], AuxOutput]
 ) -> tuple[AuxOutput, AuxOutput | None]:
-    """Statistics of a call on the devices of tensors, and of equal weights if its rows sum to one."""
+    """Statistics of a call, and of equal weights if its rows sum to one.
+
+    Random numbers of the CPU and of the devices of `tensors` are put back.
+    """
     with torch.random.fork_rng({tensor.device for tensor in tensors if tensor.is_cuda}):
         try:
             return statistics(_REQUEST), uniform(AuxRequest(entropy=True))

@@ -242,7 +242,7 @@ class Recorder:
         return kernel is not None and self.mode == "observe"
 
     def observe(self, name: str, call: AttentionCall) -> None:
-        """Record a call whose output is there, without a graph."""
+        """Record a call beside its output, without a graph."""
         self.keep(name, *statistics(call, self.request, self.selection), call.kind, call.key_offset)
 
     def keep(self, name: str, aux: AuxOutput, sink: Tensor | None, kind: Kind, key_offset: int = 0) -> None:

@@ -58,7 +58,7 @@ def _ids(length: int) -> Tensor:
 
 
 def _memory(length: int) -> list[Row]:
-    """Peak of memory with the model, beside the plain forward and the weights of the eager one."""
+    """Rows of the peak memory, parameters included."""
     observed, eager = partial(_recorded, "observe", _STATISTICS), partial(_forward, "eager", output_attentions=True)
     peers: tuple[tuple[str, Prepare, tuple[Target, ...], int], ...] = (
         ("sdpa", partial(_forward, "sdpa"), (at_most(1.1, "memory"),), 0),
@@ -128,13 +128,13 @@ def _recorded(mode: Mode, request: AuxRequest, ids: Tensor, weights: bool = Fals
 
 
 def _attnread(ids: Tensor) -> Run:
-    """Weights of all layers by one forward for each 64 keys of each layer, of values that are an identity."""
+    """Weights of all layers, by a forward for each 64 keys of each layer."""
     extract, model = package("attnread", _ATTNREAD).extract_attention, _model("sdpa")
     layers, heads = range(_CONFIG["n_layer"]), range(_CONFIG["n_head"])
 
     def run() -> tuple[Tensor, ...]:
-        found = extract(model, {"input_ids": ids})
-        return tuple(torch.stack([found["text", layer, head] for head in heads], 1) for layer in layers)
+        weights = extract(model, {"input_ids": ids})
+        return tuple(torch.stack([weights["text", layer, head] for head in heads], 1) for layer in layers)
 
     return run
 
