@@ -1,4 +1,4 @@
-"""Cost of looking: GPT-2 recorded beside its plain forward, and a training step under a monitor."""
+"""Cost of looking: a recorded GPT-2, and a training step under a monitor."""
 
 from functools import partial
 from itertools import count
