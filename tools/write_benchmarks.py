@@ -66,7 +66,7 @@ def cells(row: Mapping[str, Any] | None) -> list[str]:
 
 def sides() -> tuple[Rows, Rows]:
     """The rows of the CPU and of the GPU."""
-    cpu, measured, plan = stored("cpu") | stored("host"), stored("gpu") | stored("h200"), planned()
+    cpu, measured, plan = stored("cpu") | stored("host") | stored("looking"), stored("gpu") | stored("h200"), planned()
     # a replaced kernel's verdict says nothing of the new one, which has the targets of today
     old = {
         key: {**row, **plan.get(key, {"targets": []}), "met": None}

@@ -14,8 +14,9 @@ from bench.fake import SETUP
 from saccade import attend
 from saccade._definitions.structure import Grid
 from saccade.bench import Result, Setup, rows, select
-from saccade.bench._rows import commands, host, masks, networks, random_calls, weights
+from saccade.bench._rows import commands, host, looking, masks, networks, random_calls, weights
 from saccade.bench.measure import measure_row
+from saccade.bench.peak import growth
 from saccade.bench.row import Absent, run_python
 from saccade.errors import ArgumentError, UnsupportedBackend
 from saccade.masks import Causal, Window
@@ -93,6 +94,19 @@ TARGETS = {
         for name in ("dot with entropy, lse, top 4", "additive with lengths", "sparsemax")
         for step, target in (("forward", "≤ 120 µs"), ("backward", "≤ 200 µs"))
     },
+    **{
+        f"GPT-2 {name} {length} tokens {peer}": [target]
+        for name, peer, target, lengths in (
+            ("by saccade.hf", "sdpa", "≤ 1.05x the time", (512, 1024, 2048)),
+            ("observed", "sdpa", "≤ 1.3x the time", (512, 1024, 2048)),
+            ("served", "sdpa", "≤ 1.2x the time", (2048,)),
+            ("observed, memory with the model", "sdpa", "≤ 1.1x the memory", (512, 1024, 2048)),
+            ("weights", "attnread", "≥ 20x", (512, 1024)),
+        )
+        for length in lengths
+    },
+    "training step, monitor with a reading 16x64x256 without a monitor": ["≤ 2% of 500 steps"],
+    "training step, monitor without a reading 16x64x256 without a monitor": ["≤ 1.02x the time"],
     "start of predict translate import torch": ["≤ 1.2 s more"],
     "start of a training of 4 steps translate import lightning": ["≤ 4 s more"],
 }
@@ -129,9 +143,9 @@ GPU_TARGETS = {
 }
 
 
-def needing(package):
+def needing(package, way_out="pip install -e '.[bench]'"):
     absent = importlib.util.find_spec(package) is None
-    return pytest.mark.skipif(absent, reason=f"{package} is not installed: pip install -e '.[bench]'")
+    return pytest.mark.skipif(absent, reason=f"{package} is not installed: {way_out}")
 
 
 def test_names_are_unique():
@@ -260,6 +274,52 @@ def test_host_rows_launch_nothing_on_a_cpu(row, monkeypatch):
     query, key, value, _ = row.inputs(SETUP)
     with pytest.raises(UnsupportedBackend, match="the tensors are on cpu"):
         attend(query, key, value, backend="triton")
+
+
+@pytest.fixture
+def tiny_gpt2(monkeypatch):
+    pytest.importorskip("transformers", reason="transformers is not installed: pip install -e '.[hf]'")
+    sizes = {"n_positions": 32, "n_layer": 2, "n_head": 2, "n_embd": 16, "vocab_size": 50257}
+    monkeypatch.setattr(looking, "_CONFIG", sizes)
+    monkeypatch.setattr(looking, "_LENGTHS", (8, 16, 32))
+
+
+@pytest.mark.slow  # imports transformers, and runs two processes
+def test_a_recorded_gpt2_computes_the_same_and_its_memory_is_measured(tiny_gpt2):
+    listed = [row for row in looking.rows(SETUP) if row.peer == "sdpa"]
+    timed = [row for row in listed if not row.memory]
+    assert len(timed) == 9 and len(listed) == 12
+    for row in timed:
+        result = measure_row(row, SETUP, seconds=0.0, least=1)
+        assert result.absent is None and result.difference < 1e-5
+    row = next(row for row in listed if row.memory)
+    assert growth(row.ours(*row.inputs(SETUP)), SETUP.device) >= 0  # a row of a process of its own has the real sizes
+
+
+@pytest.mark.slow
+@needing("attnread", "pip install --no-deps attnread nnsight")
+def test_attnread_finds_the_same_weights(tiny_gpt2):
+    for row in select(looking.rows(SETUP), "attnread"):
+        result = measure_row(row, SETUP, seconds=0.0, least=1)
+        assert result.absent is None and result.difference < 1e-5
+
+
+def test_rows_of_gpt2_without_transformers_name_it_as_absent(monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    (row,) = select(ROWS, "GPT-2 observed 512 tokens sdpa")
+    reason = "ours: import of transformers halted; None in sys.modules; pip install 'saccade-attention[hf]' brings it"
+    assert measure_row(row, SETUP, seconds=0.0, least=1).absent == reason
+
+
+def test_a_monitored_step_is_the_step_without_one(monkeypatch):
+    for name, value in (("_BATCH", 2), ("_TOKENS", 5), ("_DIM", 8)):
+        monkeypatch.setattr(looking, name, value)
+    for row in select(looking.rows(SETUP), "training step"):
+        result = measure_row(row, SETUP, seconds=0.0, least=1)
+        assert result.absent is None and result.difference == 0.0
+    reading, other = select(ROWS, "training step, monitor")
+    assert [Result(reading, 1.0, ratio=ratio).met for ratio in (1 / 10.9, 1 / 11.1)] == [True, False]
+    assert [Result(other, 1.0, ratio=ratio).met for ratio in (1 / 1.019, 1 / 1.021)] == [True, False]
 
 
 def test_lazy_rows_go_by_the_number_of_values_read():

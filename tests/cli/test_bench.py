@@ -4,6 +4,8 @@ import json
 import re
 import shlex
 import sys
+import time
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -65,6 +67,7 @@ def test_all_that_was_measured_is_written(monkeypatch, capsys, tmp_path):
     found = json.loads(Path("found.json").read_text(encoding="utf-8"))
     assert found["command"] == f"saccade bench --seconds 0.001 {' '.join(words)}"
     assert (found["seconds"], found["interrupted"], found["backend"]) == (0.001, False, "auto")
+    assert (found["clock"], len(found["load"])) == ("wall", 3) and date.fromisoformat(found["date"])
     assert [one["absent"] for one in found["rows"]] == [None, "other: No module named 'other'"]
     assert found["rows"][0]["rounds"] >= 5
     page = Path("page.md").read_text(encoding="utf-8")
@@ -191,11 +194,14 @@ def test_quick_measures_rows_of_short_list_for_shorter_time(monkeypatch, capsys)
     monkeypatch.setattr(bench, "measure_rows", measured)
     offered(monkeypatch, row(family="long"), row(family="short", quick=True))
     assert main(["bench", "--quick"]) == 0
-    both = {"probes": PROBES}
+    both = {"probes": PROBES, "clock": time.perf_counter}
     assert seen == {**both, "seconds": 0.3, "least": 3, "bound": 8.0, "whole": 85.0, "names": ["short"]}
     seen.clear()
     assert main(["bench"]) == 0
-    assert seen == {**both, "seconds": 2.0, "least": 5, "names": ["long", "short"]}
+    assert seen == {**both, "seconds": 2.0, "least": 5, "bound": 120.0, "names": ["long", "short"]}
+    seen.clear()
+    assert main(["bench", "--cpu-time", "--device", "cpu"]) == 0
+    assert seen["clock"] is time.process_time
 
 
 def test_threads_and_device_reach_the_rows(monkeypatch):

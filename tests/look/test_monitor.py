@@ -1,13 +1,17 @@
 """A monitor reads attention as it is, and leaves a training as it is."""
 
+import math
 import warnings
+from contextlib import nullcontext
 
 import pytest
 import torch
 
-from saccade import AuxRequest, biases, masks, nn, normalizers
+from saccade import AuxRequest, biases, masks, nn, normalizers, reads, replace_sdpa
+from saccade._integrations.call import STACK
 from saccade.errors import ArgumentError, ArgumentTypeError
-from saccade.look import Monitor
+from saccade.look import Monitor, record
+from tiers import every, rest_slow
 
 
 class Reader(torch.nn.Module):
@@ -120,6 +124,16 @@ def test_the_first_batch_of_each_multiple_is_read():
     assert read == [3, 10, 27, 30]
 
 
+def test_between_readings_nothing_is_hooked_or_intercepted():
+    layer, monitor, x = torch_layer(), Monitor(every=10), torch.randn(1, 3, 8)
+    seen = []
+    for step in (0, 1, 9, 10):
+        with monitor.step(layer, step):
+            layer(x)
+            seen.append((len(STACK.recorders), torch.overrides._get_current_function_mode() is not None))
+    assert seen == [(1, True), (0, False), (0, False), (1, True)]
+
+
 def collapsed():
     """Two heads: one reads key 0 alone, one is uniform."""
     model = nn.MultiheadAttention(4, 2, bias=False)
@@ -152,6 +166,145 @@ def test_a_reading_above_the_bound_begins_the_count_again():
     for step, factor in enumerate([1, 1, 0, 1, 1]):
         with monitor.step(model, step):
             model(tokens * factor)  # a warning would be an error
+
+
+def torch_layer(dropout=0.0):
+    torch.manual_seed(0)
+    return torch.nn.TransformerEncoderLayer(8, 2, 16, dropout, batch_first=True)
+
+
+def gpt2(attention):
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed: pip install transformers")
+    pytest.importorskip("saccade.hf")
+    torch.manual_seed(0)
+    config = transformers.GPT2Config(n_embd=8, n_layer=2, n_head=2, vocab_size=11, bos_token_id=0, eos_token_id=0)
+    return transformers.GPT2Model._from_config(config, attn_implementation=attention)
+
+
+PADDING = torch.arange(7) >= torch.tensor([[7], [5]])
+OTHERS = {
+    "torch's encoder layer": (lambda: torch_layer(0.3), lambda layer, x: layer(x, src_key_padding_mask=PADDING)),
+    "torch's encoder": (
+        lambda: torch.nn.TransformerEncoder(torch_layer(0.3), 2, enable_nested_tensor=False),
+        lambda encoder, x: encoder(x, torch.nn.Transformer.generate_square_subsequent_mask(7), is_causal=True),
+    ),
+    **{
+        f"GPT-2, {name}": (lambda name=name: gpt2(name), lambda model, x: model(inputs_embeds=x).last_hidden_state)
+        for name in ("sdpa", "saccade")
+    },
+}
+"""Models of other libraries with dropout, and their calls of (2, 7, 8)."""
+
+
+@pytest.mark.parametrize("name", rest_slow(OTHERS, fast=2))  # transformers takes seconds to import
+def test_a_training_of_another_librarys_model_is_that_without_a_monitor(name):
+    make, call = OTHERS[name]
+    trained = []
+    for monitored in (False, True):
+        model, read = make().train(), []
+        monitor = Monitor(every=2, log=lambda values, step, read=read: read.append(step))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        torch.manual_seed(1)
+        results = []
+        for step in range(5):
+            x = torch.randn(2, 7, 8)
+            with monitor.step(model, step) if monitored else nullcontext():
+                loss = call(model, x).square().mean()
+                optimizer.zero_grad()
+                loss.backward()
+            optimizer.step()
+            results.append(loss.detach())
+        trained.append([*results, *model.parameters(), torch.rand(3)])
+        assert read == ([0, 2, 4] if monitored else []) and bool(monitor.latest) == monitored
+    assert all(torch.equal(plain, monitored) for plain, monitored in zip(*trained, strict=True))
+
+
+@pytest.mark.parametrize("name", rest_slow(OTHERS, fast=2))
+@every("training", [True, False])
+def test_readings_are_the_statistics_of_a_recording(name, training):
+    make, call = OTHERS[name]
+    training = training and "saccade" not in name  # which draws another dropout if it returns weights
+    model, monitor = make().train(training), Monitor()
+    x = torch.randn(2, 7, 8)
+    with torch.set_grad_enabled(training):
+        torch.manual_seed(0)
+        with monitor.step(model, 0):
+            output = call(model, x)
+        torch.manual_seed(0)
+        with record(model, AuxRequest(weights=True)) as recording:
+            torch.testing.assert_close(call(model, x), output)
+    expected = {}
+    for module, aux in recording:
+        weights = aux.weights.detach().double()
+        kept, keys = weights.topk(min(8, 7))
+        distance = (torch.arange(7)[:, None] - keys).abs()
+        for head, one in enumerate(weights.unbind(1)):
+            entropy, count = torch.special.entr(one).sum(-1), (one > 0).sum(-1)
+            expected |= {
+                f"attention/{module}/head {head}/{statistic}": value.item()
+                for statistic, value in {
+                    "entropy": entropy.mean(),
+                    "entropy share": entropy.sum() / count.log().sum(),
+                    "sink share": one[..., 0].mean(),
+                    "top-8 distance": (kept * distance)[:, head].sum() / kept[:, head].sum(),
+                }.items()
+            }
+    assert monitor.latest == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_learned_sink_is_one_more_key():
+    """Equal scores and a sink of logit 0 are uniform attention on four keys and the sink."""
+    layer, monitor, x = Attends(), Monitor(), torch.zeros(2, 3, 4, 5)
+    with replace_sdpa(normalizer=normalizers.Softmax(sink=0.0)), monitor.step(layer, 0):
+        layer(x)
+    name = "attention/model/head 2"
+    assert monitor.latest[f"{name}/entropy"] == pytest.approx(math.log(5), rel=1e-5)
+    assert monitor.latest[f"{name}/entropy share"] == pytest.approx(1, rel=1e-5)
+    assert monitor.latest[f"{name}/sink share"] == pytest.approx(1 / 4, rel=1e-5)
+
+
+class Attends(torch.nn.Module):
+    def forward(self, x):
+        return torch.nn.functional.scaled_dot_product_attention(x, x, x)
+
+
+@every("options", [{"read": reads.Sample()}, {"normalizer": normalizers.Sigmoid()}])
+def test_replaced_attention_is_read_and_draws_the_same_numbers(options):
+    x, outputs, monitor = torch.randn(2, 3, 4, 5), [], Monitor()
+    for monitored in (False, True):
+        model = Attends()
+        torch.manual_seed(0)
+        with replace_sdpa(**options), monitor.step(model, 0) if monitored else nullcontext():
+            outputs.append((model(x), torch.rand(3)))
+    assert all(map(torch.equal, *outputs))
+    statistics = 3 if "normalizer" in options else 4
+    assert len(monitor.latest) == 3 * (statistics if "read" in options else 2)
+
+
+def test_calls_without_heads_are_one_head_and_extra_keys_have_no_distance():
+    x, monitor = torch.randn(2, 5, 8), Monitor()
+    model = Attends()
+    with monitor.step(model, 0):
+        model(x)
+    assert {name.split("/")[2] for name in monitor.latest} == {"head 0"} and len(monitor.latest) == 4
+    heads, monitor = torch.nn.MultiheadAttention(8, 2, add_zero_attn=True, batch_first=True), Monitor()
+    with monitor.step(heads, 0):
+        heads(x, x, x)
+    assert len(monitor.latest) == 6 and not any("distance" in name for name in monitor.latest)
+
+
+def test_a_collapsed_head_of_torchs_module_warns_once():
+    (ours, tokens), monitor = collapsed(), Monitor(every=1)
+    model = torch.nn.MultiheadAttention(4, 2, bias=False, batch_first=True)
+    model.load_state_dict(ours.state_dict())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for step in range(6):
+            with monitor.step(model, step):
+                model(tokens, tokens, tokens)
+    [text] = [str(warning.message) for warning in caught]
+    assert text.startswith("model, head 0: entropy is 0.0% of uniform attention's at step 2")
+    assert monitor.latest["attention/model/head 0/sink share"] == pytest.approx(1)
 
 
 class Metrics:
@@ -197,7 +350,7 @@ def test_weights_that_do_not_sum_to_one_have_no_entropy():
 
 def test_a_model_without_attention_is_an_error_in_the_first_reading():
     model, monitor = torch.nn.Linear(3, 3), Monitor()
-    wrong = pytest.raises(ArgumentError, match=r"model: expected a call of nn.Attention .* got Linear without one")
+    wrong = pytest.raises(ArgumentError, match=r"model: expected a module that attends, got Linear without any")
     with wrong, monitor.step(model, 0):
         model(torch.ones(3))
     reader, monitor = nn.MultiheadAttention(8, 2), Monitor(every=1)

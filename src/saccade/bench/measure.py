@@ -19,8 +19,8 @@ from saccade.errors import SaccadeError
 
 _SAMPLE, _REPEATS = 1e-3, 1000  # least seconds of a sample; shorter calls are repeated, at most so often
 _SHORT = 20e-3  # seconds of a call that is made once more to warm up
-_PEERS = ("entmax", "x-transformers", "statsmodels", "adasplash", "flash-colreduce")
-_PACKAGES = ("numpy", "numba", "triton", *_PEERS)  # which change the figures
+_PEERS = ("entmax", "x-transformers", "statsmodels", "adasplash", "flash-colreduce", "attnread")
+_PACKAGES = ("numpy", "numba", "triton", "transformers", *_PEERS)  # which change the figures
 
 
 def turns(
@@ -154,13 +154,13 @@ def measure_rows(
     clock: Callable[[], float] = time.perf_counter,
     **settings: Any,
 ) -> Iterator[Result]:
-    """Yield the results of rows. No row begins after `whole` seconds."""
+    """Yield the results of rows. No row begins after `whole` seconds of the clock."""
     begin = clock()
     for row in rows:
         if clock() - begin > whole:
             yield Result(row, absent=f"not begun: {whole:g} seconds were over")
         else:
-            yield measure_row(row, setup, **settings)
+            yield measure_row(row, setup, clock=clock, **settings)
 
 
 def measure_row(

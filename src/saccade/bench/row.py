@@ -24,12 +24,12 @@ class Absent(SaccadeError):
     """Reason why one side of a row is not measured here."""
 
 
-def package(name: str) -> Any:
+def package(name: str, way_out: str = "pip install -e '.[bench]' brings the peers") -> Any:
     """Import a module, or raise `Absent` if it is not installed."""
     try:
         return import_module(name)
     except ImportError as error:
-        raise Absent(f"{' '.join(str(error).split())}; pip install -e '.[bench]' brings the peers") from error
+        raise Absent(f"{' '.join(str(error).split())}; {way_out}") from error
 
 
 def run_python(words: Sequence[str], environment: dict[str, str] | None = None) -> str:
@@ -145,9 +145,9 @@ def as_fast(share: float, amount: float, peers: float) -> Target:
     return Target(f"≥ {share:.0%} of its speed", times(share * peers / amount).met, share * peers / amount)
 
 
-def at_most(factor: float) -> Target:
-    """At most so many times the peer's time."""
-    return Target(f"≤ {factor:g}x the time", lambda result: (result.ratio or 0.0) * factor >= 1, 1 / factor)
+def at_most(factor: float, what: str = "time") -> Target:
+    """At most so many times the peer's time, or its memory."""
+    return Target(f"≤ {factor:g}x the {what}", lambda result: (result.ratio or 0.0) * factor >= 1, 1 / factor)
 
 
 def beyond(seconds: float) -> Target:

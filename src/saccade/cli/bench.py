@@ -5,6 +5,7 @@ import os
 import shlex
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
@@ -27,8 +28,8 @@ from saccade.look._files import write_new
 from saccade.train.options import not_positive
 
 _NOW_THERE = "there is a file now, which is not written over"
-_SETTINGS: dict[str, Any] = {"seconds": 2.0, "least": 5}  # seconds of a row's turns, and rounds at the least
-# and seconds after which no round, no row begins
+# seconds of a row's turns, rounds at the least, and seconds after which no other round begins, no other row
+_SETTINGS: dict[str, Any] = {"seconds": 2.0, "least": 5, "bound": 120.0}
 _QUICK: dict[str, Any] = {"seconds": 0.3, "least": 3, "bound": 8.0, "whole": 85.0}
 
 
@@ -53,6 +54,9 @@ class Arguments:
 
     threads: int | None = None
     """Threads of a CPU, for both sides; torch's default if not given."""
+
+    cpu_time: bool = False
+    """Count this process's CPU seconds, on a machine that other programs use."""
 
     backend: str = "auto"
     """Backend of our calls; rows that it cannot serve are named with the reason."""
@@ -85,6 +89,8 @@ def run(arguments: list[str]) -> int:
         return _check_gpu(Path(options.gpu), device, options.device)
     if options.threads is not None:
         torch.set_num_threads(options.threads)
+    if options.cpu_time and device.type != "cpu":
+        raise UsageError(f"--cpu-time: expected a CPU, got {device}; leave it out, or add --device cpu")
     setup = Setup(device, options.backend, torch.get_num_threads())
     chosen = select(rows(setup), options.rows, quick=options.quick)
     say(f"rows: {len(chosen)}; the machine's limits first")
@@ -92,6 +98,7 @@ def run(arguments: list[str]) -> int:
     machine = look_at(device, limiting)
     output(limits(machine), flush=True)
     settings = (_QUICK if options.quick else _SETTINGS) | ({"seconds": options.seconds} if options.seconds else {})
+    settings["clock"] = time.process_time if options.cpu_time else time.perf_counter
     results, interrupted, wide = list[Result](), True, widths(chosen)
     say("ours, peer's: time of a call, or memory; ratio: peer's over ours; of limit: our speed over the machine's own")
     output(line(COLUMNS, wide), flush=True)
@@ -114,6 +121,9 @@ def run(arguments: list[str]) -> int:
             "quick": options.quick,
             "seconds": settings["seconds"],
             "backend": options.backend,
+            "clock": "CPU time" if options.cpu_time else "wall",
+            "date": time.strftime("%Y-%m-%d"),
+            "load": list(os.getloadavg()) if hasattr(os, "getloadavg") else None,  # over 1, 5 and 15 minutes
             "interrupted": interrupted,
         }
         _write(results, machine, options, about)

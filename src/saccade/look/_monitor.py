@@ -2,7 +2,7 @@
 
 import copy
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -14,15 +14,16 @@ from torch import nn as torch_nn
 
 from saccade import AuxOutput, AuxRequest, nn
 from saccade._definitions.checks import whole
-from saccade._threads import hooked
+from saccade._integrations.call import AttentionCall, Kernel
 from saccade.errors import ArgumentError, ArgumentTypeError, SaccadeError, pip_install
-from saccade.look._recording import _kind
+from saccade.look._recording import Recorder, kind_of, nothing_recorded
+from saccade.look._statistics import Selection, statistics
 from saccade.nn._parameters import Parameters
 from saccade.normalizers import Softmax
 
-ATTENTION = (nn.Attention, nn.MultiheadAttention)
 _TOP = 8
 _REQUEST = AuxRequest(entropy=True, top=_TOP, received=True)
+_ALL = Selection(None, None)
 _UNIFORM = Softmax(temperature=1e12)  # scores / T are all about 0, so that entropies are log(allowed keys)
 _COLLAPSED, _READINGS = 0.05, 3
 _WAY_OUT = "Lower the learning rate, warm it up for longer, or normalize queries and keys (qk_norm= of the module)"
@@ -41,10 +42,11 @@ class Monitor:
     are the 8 with the largest weights. So a share of 1 is uniform attention, and 0 reads one key. All of it takes
     linear memory. Names are for example "attention/encoder.0.attention/head 3/entropy".
 
-    Every `nn.Attention` and `nn.MultiheadAttention` is read, also inside another module. A module computes its
-    statistics again after its call, without a graph, and with random numbers that are then put back. So outputs,
-    gradients and random numbers of the training are those without a monitor, bit for bit. Distances are those of
-    self-attention. Entropies are missing for a gate or a normalizer whose rows do not sum to one.
+    Every `nn.Attention` and `nn.MultiheadAttention` is read, also inside another module, and so are models of other
+    libraries that `look.record` observes. The statistics are computed again after each call, without a graph, and with
+    random numbers that are then put back. So outputs, gradients and random numbers of the training are those without
+    a monitor, bit for bit. Distances are those of self-attention. Entropies are missing for a gate or a normalizer
+    whose rows do not sum to one. With a learned sink they count it as one more key, as `look.record` does.
 
     A head warns once if its entropy share is below 5% in three successive readings. Such a collapse often comes before
     a divergence (Zhai et al. 2023, "Stabilizing Transformer Training by Preventing Attention Entropy Collapse"). Key 0
@@ -60,7 +62,7 @@ class Monitor:
         latest: the last reading, as a dictionary from names to numbers.
 
     Raises:
-        ArgumentError: every below 1, or a model without a call of such a module in the first reading.
+        ArgumentError: every below 1, or a first reading without a call that can be read.
         ArgumentTypeError: a log of another kind.
 
     Example:
@@ -126,14 +128,11 @@ class Monitor:
             yield
             return
         self._block = block
-        reader = _Reader({module: name for name, module in model.named_modules() if isinstance(module, ATTENTION)})
-        with hooked(reader.names, reader.take, with_kwargs=True):
+        reader = _Reader(model, _REQUEST)
+        with reader.installed(model):
             yield
         if first and not reader.sums:
-            names = " or ".join(f"nn.{kind.__name__}" for kind in ATTENTION)
-            got = f"got {type(model).__name__} without one"
-            way_out = "Call the model inside the block, in its thread and not compiled."
-            raise ArgumentError(f"model: expected a call of {names} of Saccade, {got}. {way_out}")
+            raise ArgumentError(nothing_recorded(model, reader))
         self.latest = reader.values()
         for log in loggers if self.log is None else [self.log]:
             _write(log, self.latest, step)
@@ -164,25 +163,50 @@ def _write(log: Any, values: dict[str, float], step: int) -> None:
         log(values, step)
 
 
-class _Reader:
-    """The hook of every module, and sums over queries for each head."""
+class _Reader(Recorder):
+    """Computes statistics after each call, as sums over queries for each head."""
 
-    def __init__(self, names: dict[torch_nn.Module, str]) -> None:
-        self.names, self.sums = names, dict[str, _Sums]()
+    ours = nn.Attention, nn.MultiheadAttention
+
+    def __init__(self, model: torch_nn.Module, request: AuxRequest) -> None:
+        super().__init__(model, request)
+        self.sums = dict[str, _Sums]()
+
+    def ask(self, module: torch_nn.Module, args: Any, kwargs: dict[str, Any]) -> None:
+        """Before a call of Saccade's module: leave it as it is."""
 
     @torch.no_grad()
-    def take(self, module: torch_nn.Module, args: Any, kwargs: dict[str, Any], output: Any) -> None:
-        """After a call: compute its statistics, and add them to the sums of its module."""
-        options = {**kwargs, "aux": _REQUEST}
-        devices = {weight.device for weight in module.parameters() if weight.is_cuda}
-        with torch.random.fork_rng(devices):
-            try:
-                aux, uniform = module.forward(*args, **options)[-1], _uniform(module).forward(*args, **options)[-1]
-            except ArgumentError:  # rows do not sum to one
-                aux, uniform = module.forward(*args, **{**options, "aux": replace(_REQUEST, entropy=False)})[-1], None
-        memory = kwargs.get("memory")
-        ordered = _kind(module, args, kwargs) == "self" and getattr(memory, "positions", None) is None
-        sums, name = _sums(aux, uniform, isinstance(module, nn.MultiheadAttention), ordered), self.names[module]
+    def take(self, module: torch_nn.Module, args: Any, kwargs: dict[str, Any], result: Any) -> None:
+        """After a call of Saccade's module: compute it again for its statistics."""
+        if result is None:  # the call failed
+            return
+        aux, uniform = _read(
+            module.parameters(),
+            lambda request: module.forward(*args, **{**kwargs, "aux": request})[-1],
+            lambda request: _uniform(module).forward(*args, **{**kwargs, "aux": request})[-1],
+        )
+        ordered = kind_of(module, args, kwargs) == "self" and getattr(kwargs.get("memory"), "positions", None) is None
+        self.add(self.names[module], _sums(aux, uniform, isinstance(module, nn.MultiheadAttention), ordered))
+
+    def observes(self, kernel: Kernel | None) -> bool:
+        """Leave the output of every call to its own kernel."""
+        return True
+
+    def observe(self, name: str, call: AttentionCall) -> None:
+        """Compute the statistics of a call of another library's module."""
+        sink = getattr(call.normalizer, "sink", None)
+        uniform = replace(call, normalizer=replace(_UNIFORM, sink=None if sink is None else 0.0))
+        aux = _read(
+            [call.query],
+            lambda request: statistics(call, request, _ALL)[0],
+            lambda request: statistics(uniform, request, _ALL)[0],
+        )
+        extra = isinstance(call.callers[0], torch_nn.MultiheadAttention) and call.key.shape[-2] > call.query.shape[-2]
+        self.add(name, _sums(*aux, call.query.ndim > 3, call.kind != "cross" and not extra))
+
+    def add(self, name: str, sums: "_Sums") -> None:
+        """Add the sums of a call to those of its module."""
+        self.marks[name].add("recorded")
         self.sums[name] = self.sums[name].add(sums) if name in self.sums else sums
 
     def values(self) -> dict[str, float]:
@@ -209,6 +233,20 @@ class _Sums:
 
     def means(self) -> dict[str, Tensor]:
         return {name: above / below for name, (above, below) in self.pairs.items()}
+
+
+def _read(
+    tensors: Iterable[Tensor], statistics: Callable[[AuxRequest], AuxOutput], uniform: Callable[[AuxRequest], AuxOutput]
+) -> tuple[AuxOutput, AuxOutput | None]:
+    """Statistics of a call, and of equal weights if its rows sum to one.
+
+    Random numbers of the CPU and of the devices of `tensors` are put back.
+    """
+    with torch.random.fork_rng({tensor.device for tensor in tensors if tensor.is_cuda}):
+        try:
+            return statistics(_REQUEST), uniform(AuxRequest(entropy=True))
+        except ArgumentError:
+            return statistics(replace(_REQUEST, entropy=False)), None
 
 
 def _sums(aux: AuxOutput, uniform: AuxOutput | None, multihead: bool, ordered: bool) -> _Sums:

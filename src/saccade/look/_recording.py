@@ -93,33 +93,11 @@ def record(
     """
     if mode not in get_args(Mode):
         raise ArgumentError(f"mode: expected 'observe' or 'serve', got {mode!r}")
-    named = {name: module for name, module in model.named_modules() if _attends(module)}
-    inner = {name for name, module in named.items() if isinstance(module, ATTENTION)}
-    leaves = [
-        name for name in named if name in inner or not any(other != name and _within(other, name) for other in named)
-    ]
-    chosen = {name: module for name, module in model.named_modules() if _chosen(name, layers)}
-    if layers is not None and not any(name in chosen for name in leaves):
-        listed = ", ".join(map(repr, leaves)) or "none"
-        raise ArgumentError(f"layers: expected names or numbers of modules that attend ({listed:.200}), got {layers!r}")
-    ours = {module: name for name, module in named.items() if name in inner and name in chosen}
-    others = [name for name in leaves if name not in inner and name in chosen]
-    marks: Marks = {name: set() for name in [*ours.values(), *others]}
-    every = {module: name for name, module in model.named_modules()}
-    recorder = _Recorder(ours, every, chosen, marks, aux, mode, Selection(heads, rows), detach)
-    with ExitStack() as stack:
-        stack.enter_context(hooked(ours, recorder.take, recorder.ask, with_kwargs=True, prepend=True, always_call=True))
-        if len(every) > len(ours):
-            stack.enter_context(_fast_paths(model, recorder))
-            stack.enter_context(intercepted())
-        STACK.recorders.append(recorder)
-        try:
-            yield recorder.recording
-        finally:
-            STACK.recorders.remove(recorder)
-            recorder.cover()
+    recorder = Recorder(model, aux, mode, Selection(heads, rows), detach, layers)
+    with recorder.installed(model):
+        yield recorder.recording
     if required and not recorder.called:
-        raise ArgumentError(_nothing(model, list(marks)))
+        raise ArgumentError(f"{nothing_recorded(model, recorder)}, or pass required=False for no records")
 
 
 def _attends(module: torch_nn.Module) -> bool:
@@ -141,44 +119,76 @@ def _chosen(name: str, layers: int | str | Sequence[int | str] | None) -> bool:
     return any(numbers[:1] == [layer] if isinstance(layer, int) else _within(name, layer) for layer in listed)
 
 
-def _nothing(model: torch_nn.Module, names: list[str]) -> str:
-    if not names:
+def nothing_recorded(model: torch_nn.Module, recorder: "Recorder") -> str:
+    """Message of an error: the model attends nowhere, or nowhere that can be recorded."""
+    if not recorder.marks:
         return (
             f"model: expected a module that attends, got {type(model).__name__} without any. Attend through "
-            "saccade.nn, torch.nn.MultiheadAttention or F.scaled_dot_product_attention, or pass required=False for no "
-            "records"
+            "saccade.nn, torch.nn.MultiheadAttention or F.scaled_dot_product_attention"
         )
-    listed = f"{', '.join(map(repr, names)):.200}"
+    listed = f"{', '.join(map(repr, recorder.marks)):.200}"
     return (
         f"model: expected a call of its attention in the block, got none that can be recorded of {listed}. Call the "
         "model inside the block, in the thread that opened it and not compiled; load a model of transformers with "
-        "attn_implementation='sdpa' or 'saccade' in place of 'eager'; or pass required=False"
+        "attn_implementation='sdpa' or 'saccade' in place of 'eager'"
     )
 
 
-class _Recorder:
+class Recorder:
     """Hooks of Saccade's modules, and the observer of other calls."""
+
+    ours: tuple[type[torch_nn.Module], ...] = ATTENTION
 
     def __init__(
         self,
-        ours: dict[torch_nn.Module, str],
-        every: dict[torch_nn.Module, str],
-        chosen: dict[str, torch_nn.Module],
-        marks: Marks,
+        model: torch_nn.Module,
         request: AuxRequest,
-        mode: Mode,
-        selection: Selection,
-        detach: bool,
+        mode: Mode = "observe",
+        selection: Selection = Selection(None, None),  # noqa: B008 frozen
+        detach: bool = False,
+        layers: int | str | Sequence[int | str] | None = None,
     ) -> None:
-        self.names, self.every, self.chosen, self.marks = ours, every, chosen, marks
+        named = {name: module for name, module in model.named_modules() if _attends(module)}
+        inner = {name for name, module in named.items() if isinstance(module, self.ours)}
+        leaves = [
+            name
+            for name in named
+            if name in inner or not any(other != name and _within(other, name) for other in named)
+        ]
+        self.chosen = {name: module for name, module in model.named_modules() if _chosen(name, layers)}
+        if layers is not None and not any(name in self.chosen for name in leaves):
+            listed = ", ".join(map(repr, leaves)) or "none"
+            raise ArgumentError(
+                f"layers: expected names or numbers of modules that attend ({listed:.200}), got {layers!r}"
+            )
+        self.names = {module: name for name, module in named.items() if name in inner and name in self.chosen}
+        others = [name for name in leaves if name not in inner and name in self.chosen]
+        self.marks: Marks = {name: set() for name in [*self.names.values(), *others]}
+        self.every = {module: name for name, module in model.named_modules()}
         self.request, self.mode, self.selection, self.detach = request, mode, selection, detach
-        self.called, self.recording, self.paused = False, Recording(marks=marks), False
+        self.called, self.recording, self.paused = False, Recording(marks=self.marks), False
         self.waiting: list[tuple[torch_nn.Module, AuxRequest | None, Kind]] = []
+
+    @contextmanager
+    def installed(self, model: torch_nn.Module) -> Iterator[None]:
+        """Record the calls of a block in this thread."""
+        with ExitStack() as stack:
+            hooks = {"with_kwargs": True, "prepend": True, "always_call": True}
+            stack.enter_context(hooked(self.names, self.take, self.ask, **hooks))
+            if len(self.every) > len(self.names):
+                stack.enter_context(_fast_paths(model, self))
+                stack.enter_context(intercepted())
+            STACK.recorders.append(self)
+            try:
+                yield
+            finally:
+                STACK.recorders.remove(self)
+                self.cover()
 
     def ask(self, module: torch_nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]] | None:
         """Before a call: request the statistics, except inside a recorded call."""
         request = kwargs.get("aux")
-        self.waiting.append((module, request, _kind(module, args, kwargs)))
+        self.waiting.append((module, request, kind_of(module, args, kwargs)))
         if len(self.waiting) > 1:
             self.marks[self.names[module]].add("inner")
             return None
@@ -208,11 +218,11 @@ class _Recorder:
             return below(kernel, aux)
         marks = self.marks.setdefault(name, set())
         try:
-            if kernel is not None and self.mode == "observe":
+            if self.observes(kernel):
                 result = below(kernel, aux)
                 if not recomputing():
                     with torch.no_grad():
-                        self.keep(name, *statistics(call, self.request, self.selection), call.kind, call.key_offset)
+                        self.observe(name, call)
                 return result
             if self.selection.all and getattr(call.normalizer, "sink", None) is None:
                 output, full = below(None, _joint(self.request, aux))
@@ -227,6 +237,14 @@ class _Recorder:
             marks.add("partial")
             raise
         return output if aux is None else (output, _only(full, aux))
+
+    def observes(self, kernel: Kernel | None) -> bool:
+        """Whether the statistics of a call are computed beside its output."""
+        return kernel is not None and self.mode == "observe"
+
+    def observe(self, name: str, call: AttentionCall) -> None:
+        """Record a call beside its output, without a graph."""
+        self.keep(name, *statistics(call, self.request, self.selection), call.kind, call.key_offset)
 
     def keep(self, name: str, aux: AuxOutput, sink: Tensor | None, kind: Kind, key_offset: int = 0) -> None:
         """Append a record."""
@@ -255,7 +273,7 @@ class _Recorder:
 
 
 @contextmanager
-def _fast_paths(model: torch_nn.Module, recorder: _Recorder) -> Iterator[None]:
+def _fast_paths(model: torch_nn.Module, recorder: Recorder) -> Iterator[None]:
     """Let modules of torch take their fused path or their compiled code.
 
     A module with a fused path runs untouched. Then it runs once more by its usual path, without gradients, for the
@@ -296,7 +314,7 @@ def _untouched_always(forward: Callable[..., Any]) -> Callable[..., Any]:
     return compiled
 
 
-def _untouched_first(original: torch_nn.Module, recorder: _Recorder, thread: int) -> Callable[..., Any]:
+def _untouched_first(original: torch_nn.Module, recorder: Recorder, thread: int) -> Callable[..., Any]:
     def forward(self: torch_nn.Module, *args: Any, **kwargs: Any) -> Any:
         usual = type(self).forward
         recorded = self is original and get_ident() == thread and not recorder.paused
@@ -339,7 +357,7 @@ def _joint(request: AuxRequest, other: AuxRequest | None) -> AuxRequest:
     return AuxRequest(**{field.name: max(getattr(part, field.name) for part in both) for field in fields(AuxRequest)})
 
 
-def _kind(module: torch_nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Kind:
+def kind_of(module: torch_nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Kind:
     """Whether the queries of a call read themselves."""
     if isinstance(module, nn.GatedLSTM):
         return "self"

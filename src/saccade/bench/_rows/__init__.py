@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from saccade.bench._rows import additive, commands, dot, host, masks, networks, random_calls, weights
+from saccade.bench._rows import additive, commands, dot, host, looking, masks, networks, random_calls, weights
 from saccade.bench.formulas import in_bfloat16
 from saccade.bench.row import Row, Setup
 from saccade.errors import ArgumentError
@@ -22,6 +22,7 @@ _SUBJECTS: dict[str, tuple[str, Callable[[Setup], list[Row]]]] = {
     "multihead": ("Multi-head attention", networks.multihead),
     "experts": ("Mixtures of experts", networks.experts),
     "training": ("Training steps", networks.trainings),
+    "looking": ("Cost of looking", looking.rows),
     "host": ("Host time of a call", host.rows),
     "start": ("Start of commands", commands.rows),
     "random": ("Random calls", random_calls.rows),
