@@ -361,11 +361,7 @@ class Job:
         return batch
 
     def subjects(self, model: nn.Module, lines: Iterable[str], request: Any) -> list[Subject]:
-        """Return lines with their answers, for the methods of `--by`.
-
-        Raises:
-            ArgumentError: as for `encode`, and if the task has no such methods.
-        """
+        """Return lines with their answers, for the methods of `--by`."""
         return self.predictor.subjects(model, self._read_all(lines), request)
 
     def _read_all(self, lines: Iterable[str]) -> list[Any]:
