@@ -1,0 +1,324 @@
+"""Attributions beside the inputs that decide (Abnar, Zuidema 2020; Bastings, Filippova 2020)."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any, ClassVar
+
+import torch
+
+from saccade import look
+from saccade.errors import ArgumentError
+from saccade.look import Dots
+from saccade.tasks.answer import ANSWER
+from saccade.tasks.answer import data as questions
+from saccade.tasks.classify_text import CLASSIFY_TEXT
+from saccade.tasks.classify_text import data as texts
+from saccade.tasks.task import Job
+from saccade.tasks.translate import TRANSLATE
+from saccade.tasks.translate import data as pairs
+from saccade.train.results import undisturbed
+from studies.frame.attributions import ATTENTION, BLANKED, FLOW, ROLLOUT
+from studies.frame.claims import Claim, Estimate, both_bars, conclude, nothing, rule, tabled
+from studies.frame.explained import DEPTHS, KINDS, MEASURED
+from studies.frame.options import Seeded
+from studies.frame.page import costs, curve, paragraphs, picture, table
+from studies.frame.seeds import between, spread, unpack
+from studies.frame.study import Study, Work
+from studies.frame.training import Part, Trainings, Variant, scheduled
+
+#: Spearman's correlation with blank-out by layer, for verb number prediction (Abnar, Zuidema 2020, table 1).
+PAPER = {
+    ATTENTION: (0.69, 0.10, -0.11, -0.09, 0.20, 0.29),
+    ROLLOUT: (0.32, 0.38, 0.51, 0.62, 0.70, 0.71),
+    FLOW: (0.32, 0.44, 0.70, 0.70, 0.71, 0.70),
+}
+_FEW = 40  # examples with --quick
+_STEPS = 1000  # of the classifier, whose recipe is for a single layer
+_READER = Variant(
+    "self-attention",
+    "self-attention",
+    {"layers": 6, "word_dropout": 0.1, "learning_rate": 2e-3, "schedule": "cosine", "warmup_steps": 100}
+    | dict.fromkeys(("max_steps", "schedule_steps"), _STEPS),
+)
+_ANSWERER = Variant("soft attention", "show-ask-attend-and-answer", {"widths": "24,32", "cell_dim": 64})
+
+
+@dataclass(frozen=True)
+class Known:
+    """Built-in data whose deciding inputs are known.
+
+    Args:
+        variant: the model.
+        metric: of its run.
+        learned: the value of the metric that it has to reach.
+        unit: word for examples.
+        inputs: the inputs that decide, in words.
+    """
+
+    task: Any
+    variant: Variant
+    metric: str
+    learned: float
+    unit: str
+    inputs: str
+
+
+KNOWN = {
+    "dates": Known(TRANSLATE, Variant("transformer", "transformer"), "exact_match", 0.9, "sentences", "its date part"),
+    "reviews": Known(CLASSIFY_TEXT, _READER, "accuracy", 0.9, "texts", "a word that decides"),
+    "scenes": Known(ANSWER, _ANSWERER, "accuracy", 0.6, "images", "a thing that decides"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Seeded):
+    """Options of the study."""
+
+    builtin: ClassVar[Mapping[str, str]] = {
+        "dates": pairs.BUILTIN["dates"],
+        "reviews": texts.BUILTIN["reviews"],
+        "scenes": questions.BUILTIN["scenes"],
+    }
+
+    data: str = ""
+    """Built-in data whose deciding inputs are known: dates, reviews or scenes."""
+
+    examples: int = 100
+    """Test examples with attributions; with --quick at most 40."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.examples < 2:
+            raise ArgumentError(f"--examples: expected 2 or more, got {self.examples}")
+
+
+def _open(options: Options) -> Any:
+    opening = {"dates": pairs.open_corpus, "reviews": texts.open_corpus, "scenes": questions.open_corpus}
+    return opening[options.data](options.data)  # type: ignore[operator]
+
+
+def _measure(options: Options) -> Work:
+    if (options.data or "reviews") not in KNOWN:
+        raise ArgumentError(f"--data: expected {' or '.join(KNOWN)}, whose deciding inputs are known")
+    known = KNOWN[options.data or "reviews"]
+    return Trainings(_variants, _parts, "reviews", task=known.task, open_data=_open)(options)
+
+
+def _variants(options: Options) -> list[Variant]:
+    variant = KNOWN[options.data].variant
+    return [replace(variant, values={**variant.values, **scheduled(options)})]
+
+
+def _parts(_: Any, options: Options) -> list[Part]:
+    count, measure = min(options.examples, _FEW) if options.quick else options.examples, MEASURED[options.data]
+
+    def measured(task: Job, model: Any, seed: int) -> dict[str, Any]:
+        with undisturbed(model, seed, "test"), torch.inference_mode(mode=False):
+            return measure(task, model, count)
+
+    return [Part({"measured": "attributions"}, measured)]
+
+
+class Findings:
+    """How often each attribution finds deciding inputs, correlations, and the verdict."""
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self.content, self.rows, self.known = content, content["rows"], KNOWN[content["data"]]
+        self.names: list[str] = list(self.rows[0]["hits"])
+        claimed = {
+            f"{name}'s largest score lies on {self.known.inputs} more often than attention's": self.beside(name)
+            for name in self.names
+            if name != ATTENTION
+        }
+        claims = [Claim(text, number, number.long()) for text, number in claimed.items()]
+        if "ranks" in self.rows[0]:
+            for name in (ROLLOUT, FLOW):
+                text = f"{name} ranks words more as blank-out does than attention weights do, by Spearman's correlation"
+                number = between(self.shares("ranks", name), self.shares("ranks", ATTENTION), paired=True, of="texts")
+                claims.append(Claim(text, number, number.text(3, signed=True)))
+        self.claims = claims
+        right = fmean(self.right())
+        poor = f"the models have learned too little: right are {right:.1%}; train them longer"
+        self.verdict = conclude(claims) if right >= self.known.learned else nothing(poor)
+
+    def right(self) -> list[float]:
+        """Return the metric of each run."""
+        return [run["metrics"][self.known.metric] for run in self.content["runs"].values()]
+
+    def shares(self, key: str, name: str | None = None) -> list[list[float]]:
+        """Return numbers of each example, a row a seed."""
+        return [unpack(row[key] if name is None else row[key][name], "shares") for row in self.rows]
+
+    def beside(self, name: str, other: str | None = ATTENTION) -> Estimate:
+        """Return how much more often a method hits than another, or than chance if None."""
+        theirs = self.shares("any") if other is None else self.shares("hits", other)
+        return between(self.shares("hits", name), theirs, paired=True, of=self.known.unit)
+
+    def depth(self, name: str) -> list[Estimate]:
+        """Return the correlation with blank-out after each layer."""
+        layers = zip(*([unpack(part, "shares") for part in row["depths"][name]] for row in self.rows), strict=True)
+        return [between(values, [[0.0] * len(values[0])] * len(values), paired=True, of="texts") for values in layers]
+
+    def hits(self) -> list[list[str]]:
+        """Return the table of hits, in percent."""
+        rows = [["scores", f"largest on {self.known.inputs}, %", "beyond chance", "beyond attention"]]
+        for name in self.names:
+            share = spread([fmean(seed) for seed in self.shares("hits", name)])
+            beside = "" if name == ATTENTION else self.beside(name).short()
+            rows.append([name, share, self.beside(name, None).short(), beside])
+        rows.append(["any input at random", f"{100 * fmean(self.shares('any')[0]):.2f}", "", ""])
+        if "centre" in self.rows[0]:
+            rows.append(["the middle of the image", f"{100 * fmean(self.shares('centre')[0]):.2f}", "", ""])
+        return rows
+
+    def more(self) -> str:
+        """Return the sections that only texts have."""
+        if "ranks" not in self.rows[0]:
+            return ""
+        kinds = [["scores", *(f"on the {kind}, %" for kind in KINDS)]]
+        kinds += [
+            [name, *(spread(part) for part in zip(*(row["kinds"][name] for row in self.rows), strict=True))]
+            for name in self.names
+        ]
+        parts = ["### Kinds of words", table(kinds), _KIND_TEXT, "## Correlation with blank-out", table(self.ranks())]
+        measures = list(self.rows[0]["faithful"])
+        faithful = [["scores", *measures]]
+        for name in [*self.names, "random"]:
+            cells = ([row["faithful"][measure][name] for row in self.rows] for measure in measures)
+            faithful.append([name, *(spread(cell, 3, 1) for cell in cells)])
+        return paragraphs(*parts, _RANK_TEXT, "## Faithfulness", table(faithful), _FAITHFUL_TEXT)
+
+    def ranks(self) -> list[list[str]]:
+        """Return the table of correlations by layer, beside the paper's."""
+        layers = max(len(self.depth(ATTENTION)), len(PAPER[ATTENTION]))
+        rows = [["scores", *(f"layer {number}" for number in range(1, 1 + layers)), "read by the pooling"]]
+        for name in self.names:
+            if name == BLANKED:
+                continue
+            cells = [number.text(2) for number in self.depth(name)] if name in DEPTHS else []
+            last = spread([fmean(seed) for seed in self.shares("ranks", name)], 2, 1)
+            rows.append([name, *cells, *[""] * (layers - len(cells)), last])
+        for name, numbers in PAPER.items():
+            cells = [f"{number:.2f}" for number in numbers]
+            rows.append([f"{name}, of the paper", *cells, *[""] * (layers - len(cells)), ""])
+        return rows
+
+    def fields(self) -> dict[str, Any]:
+        return {
+            "claims": tabled(self.claims),
+            "bars": both_bars(self.known.unit, len(self.rows)),
+            "rule": rule(len(self.claims)),
+            "hits": self.hits(),
+            "more": self.more(),
+            "how": _HOW[self.content["data"]],
+            "right": f"{self.known.metric.replace('_', ' ')} {spread(self.right())}%",
+            "costs": costs(self.content, [self.known.variant.name]),
+            "count": self.rows[0]["examples"],
+            "unit": self.known.unit,
+            "data": self.content["data"],
+        }
+
+
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
+    numbers = {name: result.beside(name, None) for name in result.names}
+    chance = fmean(result.shares("any")[0])
+    heights, bars = [100 * (chance + x.value) for x in numbers.values()], [x.measured.half() for x in numbers.values()]
+    title = f"The largest score lies on {result.known.inputs}"
+    label = f"{result.known.unit}, %; by chance {100 * chance:.0f}%; bars: 95% intervals"
+    dots = Dots(title, heights, [100 * (bar if math.isfinite(bar) else 0.0) for bar in bars])
+    drawn = picture(look.dots(list(numbers), [dots], folder / "explanations", label=label, title=title), title)
+    if "ranks" not in result.rows[0]:
+        return {"picture": drawn, "layers": ""}
+    lines, title = [], "Correlation with blank-out by layer"
+    for name in DEPTHS:
+        ours = result.depth(name)
+        lines.append(curve(name, list(range(1, 1 + len(ours))), ours))
+        lines.append(look.Curve(f"{name}, paper", list(range(1, 7)), list(PAPER[name])))
+    labels = ("layer; bars: 95% intervals", "Spearman's correlation")
+    drawn_layers = look.curves(lines, folder / "layers", labels=labels, title=title, beside=True)
+    return {"picture": drawn, "layers": picture(drawn_layers, title)}
+
+
+_KIND_TEXT = """
+The words that decide are the opinion of the main clause, its negation, and the conjunction of two clauses. The opinion
+of the other clause, with its negation, decides nothing. The rest falls on other words.
+"""
+_RANK_TEXT = """
+As in Abnar and Zuidema's table 1, a text's scores are correlated with the change of the probability of the true class
+as the unknown word replaces each word. Their model has 6 layers too, and predicts the number of a verb on 2,000 real
+sentences, 96% of them right. They read the row of a [CLS] token. Here the pooling's weights take its place and read the
+rows of each layer. The last column has the pooling's own weights for attention, and whole scores for the others.
+"""
+_FAITHFUL_TEXT = """
+Of the probability of the true class (DeYoung et al. 2020; Petsiuk et al. 2018). Comprehensiveness and insertion are
+better if higher, sufficiency and deletion if lower. Random orders are 5 for each text. Blank-out removes words as these
+measures do, one at a time, so it has an advantage.
+"""
+_HOW = {
+    "dates": "Each digit of year, month and day is decided by one part of the source. The true target is given. "
+    "Attention is that of the picture of `saccade look`: the mean of the heads of the last decoder layer but one. "
+    "Rollout and flow continue from its weights through the encoder, which ignores the decoder's self-attention. "
+    "Of a text, the share of its digits counts.",
+    "reviews": "Attention is the weights of the pooling, which `saccade look` draws. Rollout and flow continue from "
+    "them through 6 layers of self-attention. The words that decide are known by the grammar.",
+    "scenes": "Attention is the mean of both reads. Grad-CAM is that of the last stage of the encoder. Integrated "
+    "gradients are summed over the pixels of a cell, and start from black; a blanked cell is black too. A hit has "
+    "the middle of the cell in the box of a thing that the answer depends on. Only questions about some things and "
+    "not others count.",
+}
+
+
+STUDY = Study(
+    sentence="attributions find what decides more often than attention weights do "
+    "(Abnar, Zuidema 2020; Bastings, Filippova 2020)",
+    title="Which attributions find what decides?",
+    claim="The largest score lies on an input that decides the output more often by rollout, by flow, by gradients "
+    "and by blanking inputs out than by attention weights. On texts, rollout and flow also rank words more as "
+    "blank-out does.",
+    source="rollout and flow: Abnar, Zuidema 2020, https://arxiv.org/abs/2005.00928; attention times gradients: "
+    "Chefer, Gur, Wolf 2021, https://arxiv.org/abs/2103.15679; gradients and erasure in place of attention: Bastings, "
+    "Filippova 2020, https://arxiv.org/abs/2010.05607; integrated gradients: Sundararajan et al. 2017, "
+    "https://arxiv.org/abs/1703.01365; Grad-CAM: Selvaraju et al. 2017, https://arxiv.org/abs/1610.02391",
+    options=Options,
+    measure=_measure,
+    compare=Findings,
+    plot=_plot,
+    body="""
+{picture}
+
+## What is claimed
+
+{claims}
+
+{bars} {rule} Both sides of a difference are of the same trained models.
+
+## Inputs that decide
+
+{hits}
+
+Of equal largest scores each counts its part. By chance an input is drawn evenly.
+
+{layers}
+
+{more}
+
+## How it was measured
+
+The models have {right}.
+
+{costs}
+
+{how}
+
+Scores explain the true output. Gradients are those of its logit, and blank-out is the fall of its probability. The
+unknown token replaces a blanked one, and integrated gradients start from its vector. An input that decides by the rule
+of the data need not be the one that the model used, so a miss may be the model's.
+
+Data: `{data}`, the first {count} {unit} of the test split, of which none is trained on.
+
+{runs}
+""",
+)
