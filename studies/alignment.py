@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from saccade import look, runs
 from saccade.errors import ArgumentError
-from saccade.tasks.looking import MOVED, By, LookRequest
+from saccade.tasks.looking import MOVED, LookRequest, check_by
 from saccade.tasks.translate import TRANSLATE
 from saccade.train.fit import train
 from studies.frame.claims import Verdict
@@ -25,6 +25,7 @@ from studies.frame.training import QUICK_MINUTES, Variant, settings
 
 MARGIN = 1.0  # source words from the diagonal that count as on it
 SURE = 0.5  # of a word's weight that is on one source word if it is read there, or moved by it
+By: TypeAlias = Literal["attention", "jacobian"]
 _TEXT = "This agreement on the European Economic Area was signed in August 1992."
 _DATE = "mercredi 18 juin 2025"
 _ATTENTION = {
@@ -79,7 +80,8 @@ class Options(Shared):
         super().__post_init__()
         if self.text and not self.text.strip():
             raise ArgumentError("--text: expected a sentence, got spaces")
-        LookRequest(by=self.by)  # rejects another value
+        if self.by not in (None, *get_args(By)):
+            raise ArgumentError(f"--by: expected attention or jacobian, got {self.by}")
 
 
 def _measure(options: Options) -> Work:
@@ -91,8 +93,8 @@ def _measure(options: Options) -> Work:
         raise ArgumentError(f"--run: expected a run of {TRANSLATE.name}, got one of {run.task.name}")
     task: Any = None if run is None else run.task
     has_attention = run is None or task.predictor.attends(run.model)
-    LookRequest(by=options.by).check_attends(has_attention)
-    by: By = options.by or ("attention" if has_attention else "jacobian")
+    check_by(options.by, [*["attention"] * has_attention, "jacobian"])
+    by = options.by or ("attention" if has_attention else "jacobian")
     text = options.text or (_DATE if options.quick else _TEXT)
     steps = run.results["steps"] if run is not None and run.results else None  # more steps make another report
     step = Step("the sentence", [{"text": text}], partial(_translate, options, text, by, run))
@@ -113,7 +115,7 @@ def _translate(options: Options, text: str, by: By, run: runs.Run | None, folder
     if not translation.outputs or not translation.outputs[0].ids:
         raise ArgumentError(f"--text: expected a sentence with a translation, got {text!r}")
     best, about = translation.outputs[0], run.task.settings
-    weights = best.weights if translation.influence is None else translation.influence[0]
+    weights = best.weights if translation.moved is None else translation.moved.values
     row = {"text": text, "by": by, "model": about.model, "data": about.data, "pieces": about.tokenizer == "bpe"}
     row |= {"translation": best.text, "score": round(best.score, 5)}
     row |= {"source": list(translation.source_tokens[:-1]), "target": list(best.tokens[:-1])}  # without the ends

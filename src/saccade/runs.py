@@ -27,10 +27,10 @@ from saccade._system.notes import say
 from saccade.data.objects import OBJECTS, kept
 from saccade.errors import ArgumentError
 from saccade.tasks import TASKS, load_task
-from saccade.tasks.ensembles import check_drawn
+from saccade.tasks.explaining import Scores, Subject
 from saccade.tasks.export import check_path, export, signature_of
 from saccade.tasks.inputs import Inputs, input_lines
-from saccade.tasks.looking import Pictures
+from saccade.tasks.looking import By, Pictures
 from saccade.tasks.measuring import measured, save_results
 from saccade.tasks.other_data import measured_on, reading_options
 from saccade.tasks.stream import stream
@@ -286,6 +286,45 @@ class Run:
         answers = self.answers(input_lines(self.task, inputs), self.request("predict", request), "json")
         return [answer.to_json() for answer in answers]
 
+    def explain(self, inputs: Inputs, by: By = "attention", *, faithful: bool = False, **request: Any) -> list[Scores]:
+        """Score the parts of each input by a method, as `saccade look --by` draws them.
+
+        Args:
+            inputs: as for `predict`. None may be blank.
+            by: "attention", "rollout", "flow", "gradient", "grad-cam", "jacobian" or "integrated-gradients".
+                [Looking](../looking.md#why-this-answer) says which model has which.
+            faithful: whether to measure the faithfulness of a classifier's scores.
+            request: other options of `saccade look RUN`.
+
+        Raises:
+            SaccadeError: if the method means nothing for the run, or an input is blank or unreadable.
+
+        Example:
+            >>> run = load("runs/reviews")  # doctest: +SKIP
+            >>> scores = run.explain("a fine film", by="integrated-gradients")[0]  # doctest: +SKIP
+            >>> scores.tokens, scores.values.shape  # doctest: +SKIP
+            (('a', 'fine', 'film'), torch.Size([1, 3]))
+        """
+        signed = request.get("signed", False)
+        return [
+            subject.scores(by, signed=signed, faithfulness=faithful)
+            for subject in self.subjects(inputs, by=by, **request)
+        ]
+
+    def subjects(self, inputs: Inputs, **request: Any) -> list[Subject]:
+        """Return inputs with their answers, for several methods or measures of your own.
+
+        Args:
+            inputs: as for `explain`.
+            request: options of `saccade look RUN`.
+
+        Raises:
+            SaccadeError: as for `explain`.
+        """
+        checked = self.request("look", request)
+        with torch.no_grad():
+            return self.task.subjects(self.model, input_lines(self.task, inputs), checked)
+
     def draw(
         self,
         inputs: Inputs,
@@ -351,7 +390,6 @@ class Run:
 
     def checked(self, request: Any) -> Any:
         """Return a request after a check by the task and the model."""
-        check_drawn(self.model, getattr(request, "by", None))
         with torch.inference_mode():
             self.task.check(self.model, request)
         return request

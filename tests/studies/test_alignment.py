@@ -180,7 +180,7 @@ def test_a_run_without_attention_is_read_by_its_jacobian(plain, tmp_path):
     row = row_of(made(plain, output=str(tmp_path / "report")).folder)
     assert (row["by"], row["model"], len(row["source"])) == ("jacobian", "encoder-decoder", 3)
     assert row["weights"] == [pytest.approx(line, abs=1e-4) for line in moved(plain, "satz 3 hier")]
-    with pytest.raises(ArgumentError, match="--by: expected jacobian of a model that does not attend, got attention"):
+    with pytest.raises(ArgumentError, match="--by: expected jacobian for this run, got attention"):
         made(plain, by="attention", output=str(tmp_path / "other"))
     assert not (tmp_path / "other").exists()
 

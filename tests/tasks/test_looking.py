@@ -83,7 +83,7 @@ def test_the_jacobian_of_a_fitted_start_is_one_line(tmp_path, capsys):
     capsys.readouterr()
     assert main(["look", str(run.folder), "good film", "--by", "jacobian", "--output", str(tmp_path / "pictures")]) == 2
     out, err = capsys.readouterr()
-    assert "got a Jacobian of zeros, for example a run that is its fitted start (step 0)" in err
+    assert "got scores of zeros, for example a run that is its fitted start (step 0)" in err
     assert len(err.strip().splitlines()) == 1 and not out
 
 
@@ -112,9 +112,9 @@ def test_signed_derivatives_are_those_by_a_factor_on_each_input(block):
 def test_a_jacobian_of_zeros_is_no_picture():
     for signed in (False, True):
         with pytest.raises(ArgumentError, match=r"--by: expected a run whose network moves its outputs, got .* zeros"):
-            Moved.by(torch.zeros(2, 3), signed=signed)
-    assert Moved.by(torch.zeros(0, 3)).values.shape == (0, 3)
-    assert Moved.by(torch.tensor([[0.0, -1.0]]), signed=True).values.tolist() == [[0.0, -1.0]]
+            Moved.by("jacobian", torch.zeros(2, 3), "", signed=signed)
+    assert Moved.by("jacobian", torch.zeros(0, 3), "").values.shape == (0, 3)
+    assert Moved.by("jacobian", torch.tensor([[0.0, -1.0]]), "", signed=True).values.tolist() == [[0.0, -1.0]]
 
 
 @pytest.mark.parametrize("request_of", [LookRequest, LookAtQuestion])
@@ -132,8 +132,11 @@ def test_vectors_of_bits_have_no_signs(tmp_path):
 
 
 def test_what_no_model_has_is_refused(tmp_path):
-    with pytest.raises(ArgumentError, match="--by: expected attention or jacobian, got gradients"):
+    with pytest.raises(
+        ArgumentError,
+        match="--by: expected attention, .* or integrated-gradients, got gradients",
+    ):
         LookRequest(by="gradients")
     run = runs.train("translate", data="dates", model="bytenet", run=tmp_path / "run", max_dilation=2, **TINY)
-    with pytest.raises(ArgumentError, match="--by: expected jacobian of a model that does not attend, got attention"):
+    with pytest.raises(ArgumentError, match="--by: expected gradient, .* for this run, got attention"):
         run.draw("3 mai 1990", tmp_path / "pictures", by="attention")

@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -12,8 +12,6 @@ from saccade.errors import ArgumentError
 from saccade.models.answerer import Looked
 
 __all__ = ["Looking", "check_alike", "check_drawn", "mean_log_probs", "shortest_texts"]
-
-_OF_ONE = ("jacobian", "grad-cam")  # pictures of the layers of one model
 
 
 def check_alike(task: Any, others: Sequence[Any], parts: Callable[[Any], Mapping[str, tuple[object, str]]]) -> None:
@@ -43,12 +41,13 @@ def shortest_texts(job: Any, model: Any, others: Sequence[Any]) -> Any:
     return job.changed(max_length=min(lengths)).codec
 
 
-def check_drawn(model: Any, by: str | None, *, attends: bool = True) -> None:
+def check_drawn(model: Any, by: str | None, methods: Iterable[str], *, attends: bool = True) -> None:
     """Reject pictures of the layers of one model, for an ensemble.
 
     Args:
         model: a model, or an ensemble.
-        by: kind of the picture, or None for the default.
+        by: method of the picture, or None for the default.
+        methods: methods of the ensemble.
         attends: whether the model attends. Otherwise the default picture is one of a single model.
 
     Raises:
@@ -56,9 +55,9 @@ def check_drawn(model: Any, by: str | None, *, attends: bool = True) -> None:
 
     Example:
         >>> from saccade.models.bag import Bag
-        >>> check_drawn(Bag(7, 2), "jacobian")
+        >>> check_drawn(Bag(7, 2), "jacobian", [])
     """
-    if hasattr(model, "members") and (by in _OF_ONE or (by is None and not attends)):
+    if hasattr(model, "members") and (not attends if by is None else by != "attention" and by not in {*methods}):
         way = f"--by {by}" if by else "pictures of models that do not attend"
         raise ArgumentError(f"--ensemble: expected one run for {way}, got several; draw each by itself")
 

@@ -1,7 +1,7 @@
 """Options of pictures of a sequence: attention, or gradients."""
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
 from saccade.look import sequential_jacobian, shares
-from saccade.look._jacobian import returning
-from saccade.models.padded import Padded
+from saccade.tasks.ensembles import check_drawn
 
 __all__ = [
     "MOVED",
@@ -22,14 +21,51 @@ __all__ = [
     "Pictures",
     "check_moves",
     "check_signed",
-    "jacobian",
     "signed_jacobian",
 ]
 
-By = Literal["attention", "jacobian"]
-_JACOBIAN = "Sequential Jacobian, shares of each row"
-_SIGNED = "Sequential Jacobian with signs, of each output's logit"
+By = Literal["attention", "rollout", "flow", "gradient", "grad-cam", "jacobian", "integrated-gradients"]
+
+NEEDS = {
+    "attention": "A run whose model attends to its inputs has it.",
+    "rollout": "It needs layers of self-attention, as a transformer has.",
+    "flow": "It needs layers of self-attention, as a transformer has.",
+    "gradient": "It needs one attention to the inputs, or gradients by them.",
+    "grad-cam": "It needs a convolution over the image, or one vector for each token.",
+    "jacobian": "It needs a sequence of words, symbols or frames.",
+    "integrated-gradients": "It needs a probability as a smooth function of words or pixels.",
+}
+"""Requirement of each method, the way out of its error."""
 MOVED = "is moved most by"  # in descriptions of pictures of gradients, as "attends to" of attention
+
+
+def check_by(by: str | None, methods: Iterable[str]) -> None:
+    """Reject a method that means nothing for a run.
+
+    Args:
+        by: name of the method, or None for the default.
+        methods: names of the methods of the run.
+
+    Raises:
+        ArgumentError: with the methods of the run and the requirement of this one.
+
+    Example:
+        >>> check_by("flow", ["attention", "jacobian"])
+        Traceback (most recent call last):
+        saccade.errors.ArgumentError: --by: expected attention or jacobian for this run, got flow. It needs layers of
+        self-attention, as a transformer has.
+    """
+    if by is None:
+        return
+    if by not in get_args(By):
+        raise ArgumentError(f"--by: expected {_either(get_args(By))}, got {by}")
+    if by not in (methods := [method for method in get_args(By) if method in {*methods}]):
+        expected = _either(methods) or "no method"
+        raise ArgumentError(f"--by: expected {expected} for this run, got {by}. {NEEDS[by]}")
+
+
+def _either(names: Sequence[str]) -> str:
+    return " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,27 +77,26 @@ class LookRequest:
     """
 
     by: By | None = None
-    """Attention weights (attention), or norms of the Jacobian (jacobian).
-
-    Default: attention, or the gradients of a model without it."""
+    """Method of the picture: attention weights, their rollout or flow through layers, gradients,
+    Grad-CAM, the Jacobian, or integrated gradients. A run has those that its model allows.
+    Default: attention, or gradients of a model without it."""
 
     signed: bool = False
     """With --by jacobian: derivatives of each output's logit, with their signs,
     by a factor on each input. Default: norms of the Jacobian of all logits."""
 
     def __post_init__(self) -> None:
-        if self.by is not None and self.by not in get_args(By):
-            raise ArgumentError(f"--by: expected {' or '.join(get_args(By))}, got {self.by}")
+        check_by(self.by, get_args(By))
         check_signed(self.signed, self.by)
 
-    def check_attends(self, attends: bool) -> None:
-        """Reject attention of a model without it.
+    def check_method(self, model: nn.Module, methods: Iterable[str], *, attends: bool) -> None:
+        """Reject a method that means nothing for a model, or for an ensemble.
 
         Raises:
             ArgumentError: naming the option.
         """
-        if self.by == "attention" and not attends:
-            raise ArgumentError("--by: expected jacobian of a model that does not attend, got attention")
+        check_drawn(model, self.by, methods, attends=attends)
+        check_by(self.by, methods)
 
 
 def check_signed(signed: bool, by: str | None) -> None:
@@ -72,53 +107,6 @@ def check_signed(signed: bool, by: str | None) -> None:
     if signed and by != "jacobian":
         got = "no --by" if by is None else f"--by {by}"
         raise ArgumentError(f"--signed: expected --by jacobian beside it, got {got}. Leave --signed out.")
-
-
-def jacobian(
-    embedding: nn.Module,
-    source: Padded,
-    run: Callable[[Padded], Tensor],
-    weight: Tensor | None = None,
-    signed: Tensor | None = None,
-) -> Tensor:
-    r"""Return the Jacobian norm of each output by each embedding of a source.
-
-    .. math:: J_{ts} = \lVert \partial y_t / \partial E x_s \rVert_F, \qquad y_t = W f_t
-
-    With `signed` it is `signed_jacobian` for the logits of these numbers. Then an entry is the derivative by the 1 in
-    the one-hot vector of a token.
-
-    Args:
-        embedding: E, which `run` calls on the source before any other input.
-        source: of one row.
-        run: from copies of the source to f, `(copies, T, features)`. It may not keep tensors of inference mode.
-        weight: W, or None for the identity.
-        signed: number k of an output at each step, `(T,)`, or None for norms.
-
-    Returns:
-        `(T, S)`, in float64 on the CPU.
-
-    Source:
-        Graves 2012, "Supervised Sequence Labelling with Recurrent Neural Networks", chapter 3.
-
-    Example:
-        >>> embedding = nn.Embedding.from_pretrained(torch.eye(3))
-        >>> source = Padded(torch.tensor([[0, 2]]), torch.tensor([2]))
-        >>> jacobian(embedding, source, lambda copies: 3 * embedding(copies.values).cumsum(1))
-        tensor([[5.1962, 0.0000],
-                [5.1962, 5.1962]], dtype=torch.float64)
-    """
-    with torch.inference_mode(mode=False), torch.no_grad():  # answers are computed in inference mode
-        source = Padded(*(part.clone() for part in source))
-        vectors = embedding(source.values)[0]
-
-    def moved(vectors: Tensor) -> Tensor:
-        with returning(embedding, vectors):
-            return run(Padded(*(part.expand(len(vectors), *part.shape[1:]) for part in source)))
-
-    if signed is None:
-        return sequential_jacobian(moved, vectors, weight).cpu()
-    return signed_jacobian(moved, vectors, weight, signed)
 
 
 def signed_jacobian(
@@ -164,18 +152,18 @@ def signed_jacobian(
     return (blocks * inputs).flatten(2).sum(-1).cpu()
 
 
-def check_moves(jacobian: Tensor) -> None:
-    """Reject a Jacobian of zeros: its picture would be empty.
+def check_moves(scores: Tensor) -> None:
+    """Reject scores of zeros: their picture would be empty.
 
     >>> check_moves(torch.ones(2, 3))
     """
-    if jacobian.numel() and not bool(jacobian.any()):
+    if scores.numel() and not bool(scores.any()):
         why = "for example a run that is its fitted start (step 0). Leave --by out, or train it longer."
-        raise ArgumentError(f"--by: expected a run whose network moves its outputs, got a Jacobian of zeros, {why}")
+        raise ArgumentError(f"--by: expected a run whose network moves its outputs, got scores of zeros, {why}")
 
 
 class Moved(NamedTuple):
-    """Numbers of a picture of gradients, `(outputs, inputs)`."""
+    """Numbers of a picture of scores, `(outputs, inputs)`."""
 
     values: Tensor
     title: str
@@ -183,17 +171,25 @@ class Moved(NamedTuple):
     signed: bool = False
 
     @classmethod
-    def by(cls, jacobian: Tensor, *, signed: bool = False) -> "Moved":
-        """Return shares of the norms in each row, or signed derivatives as they are.
+    def by(cls, by: str, values: Tensor, method: str, *, signed: bool = False) -> "Moved":
+        """Return the scores of a method as they are drawn.
+
+        Rollout, flow and scores with signs stay as they are, others become shares of each row.
 
         Raises:
             ArgumentError: if no input moves any output.
 
-        >>> Moved.by(torch.tensor([[1.0, 3.0]])).values
+        >>> Moved.by("jacobian", torch.tensor([[1.0, 3.0]]), "sequential Jacobian").values
         tensor([[0.2500, 0.7500]])
         """
-        check_moves(jacobian)
-        return cls(jacobian, _SIGNED, "derivative", True) if signed else cls(shares(jacobian), _JACOBIAN)
+        title = method[:1].upper() + method[1:]
+        if by in ("rollout", "flow"):
+            return cls(values, title, "weight" if by == "rollout" else "flow")
+        if by != "grad-cam":  # whose scores are 0 if no feature speaks for an output
+            check_moves(values)
+        if signed or by == "integrated-gradients":
+            return cls(values, title, "derivative" if signed else "logit", True)
+        return cls(shares(values), f"{title}, shares of each row")
 
 
 class Pictures(list[Path]):

@@ -10,7 +10,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade import look
+from saccade.errors import ArgumentError
 from saccade.tasks.batches import in_batches
+from saccade.tasks.explaining import Subject
 from saccade.tasks.labels.ensemble import Ensemble
 from saccade.train.task import Answer, Baseline, Form, Loss, Unreadable
 
@@ -74,6 +76,14 @@ class Predictor(ABC):
 
     def check(self, model: nn.Module, request: Any) -> None:  # noqa: B027 (a default)
         """Reject a request that does not fit the model. Default: accept all."""
+
+    def subjects(self, model: Any, inputs: Sequence[Any], request: Any) -> list[Subject]:
+        """Return inputs with their answers, for the methods of `--by`.
+
+        Raises:
+            ArgumentError: of a task without such methods, and for a blank input.
+        """
+        raise ArgumentError(f"by: expected a run whose task has explanations, got one of {type(self).__name__}")
 
     def answer(self, model: nn.Module, inputs: Sequence[Any], request: Any, form: Form = "lines") -> Sequence[Answer]:
         """Return an answer to each input. Default: its `reply`."""

@@ -20,6 +20,7 @@ from saccade.tasks import load_task
 from saccade.tasks.batches import Sampler, batch_size, by_length, moved, sampler_of
 from saccade.tasks.codec import Codec
 from saccade.tasks.ensembles import check_alike, shortest_texts
+from saccade.tasks.explaining import Subject
 from saccade.tasks.export import Signature
 from saccade.tasks.predictor import Predictor
 from saccade.tasks.request import NoOptions
@@ -356,6 +357,19 @@ class Job:
         Raises:
             ArgumentError: if there are none, or one is blank or could not be read.
         """
+        batch: tuple[Any, ...] = moved(self.predictor.encode(self._read_all(lines)), device)
+        return batch
+
+    def subjects(self, model: nn.Module, lines: Iterable[str], request: Any) -> list[Subject]:
+        """Return lines with their answers, for the methods of `--by`.
+
+        Raises:
+            ArgumentError: as for `encode`, and if the task has no such methods.
+        """
+        return self.predictor.subjects(model, self._read_all(lines), request)
+
+    def _read_all(self, lines: Iterable[str]) -> list[Any]:
+        """Read lines, of which none may be blank."""
         read = list[Any]()
         for number, line in enumerate(lines, 1):
             read.append(self.read(line, number))
@@ -363,8 +377,7 @@ class Job:
                 raise ArgumentError(f"inputs: expected none that is blank, got number {number}; leave it out")
         if not read:
             raise ArgumentError("inputs: expected one or more, got none")
-        batch: tuple[Any, ...] = moved(self.predictor.encode(read), device)
-        return batch
+        return read
 
     @property
     def tokenizer(self) -> Tokenizer:

@@ -16,7 +16,7 @@ from saccade.models.self_attention import Options as SelfAttentionOptions
 from saccade.models.self_attention import SelfAttention
 from saccade.models.word_prior import Coefficients
 from saccade.tasks.classify_text import answer as module
-from saccade.tasks.classify_text.answer import LookRequest, answers, jacobian, read_texts
+from saccade.tasks.classify_text.answer import LookRequest, answers, read_texts, subject
 from saccade.tasks.labels import Ensemble
 from saccade.tasks.labels.ranking import probabilities
 from saccade.tasks.text.codec import Text, pad
@@ -111,6 +111,11 @@ def test_attention_or_shares_are_drawn(model, tmp_path):
     assert ("attention of the learned query" in title) == (not isinstance(model, Bag))
 
 
+def jacobian(model, text, label=None):
+    [reading] = read_texts(model, [text], attended=True)
+    return subject(model, text, ("a", "b"), reading, label).scores("jacobian", signed=label is not None).values[0]
+
+
 def test_without_attention_or_shares_the_jacobian_is_drawn(tmp_path, monkeypatch):
     with torch.inference_mode(mode=False):
         model = Bag(11, 2, BagOptions(embedding_dim=6)).eval()
@@ -143,7 +148,7 @@ def test_a_fitted_start_is_named_and_has_the_words_of_its_regression(attends):
     if not attends:
         model.pooled = lambda records, source: None
     assert model.is_start
-    with pytest.raises(ArgumentError, match=r"got a Jacobian of zeros, for example a run that is its fitted start"):
+    with pytest.raises(ArgumentError, match=r"got scores of zeros, for example a run that is its fitted start"):
         classify(model, TEXTS[:1], form="pictures", by="jacobian")
     [answer] = classify(model, TEXTS[:1], form="pictures")
     if attends:

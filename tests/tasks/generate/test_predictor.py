@@ -70,7 +70,7 @@ class Writes(Generates):
         return {}
 
     def check_look(self, model, look):
-        look.check_attends(self.attends(model))
+        look.check_method(model, ["attention"] * self.attends(model) + ["jacobian"], attends=self.attends(model))
 
     def describe(self, model, sample, outputs, count, form, look):
         return sample, outputs, count
@@ -144,7 +144,7 @@ def test_requests_that_fit_no_model_are_rejected(model):
         predictor.check(model, Request(prefix="x"))
     with pytest.raises(ArgumentError, match="--prefix: expected at most 8 tokens"):
         predictor.check(model, Request(prefix="a" * 9))
-    with pytest.raises(ArgumentError, match="--by: expected jacobian of a model that does not attend"):
+    with pytest.raises(ArgumentError, match="--by: expected jacobian for this run, got attention"):
         predictor.check(blind, LookRequest(by="attention"))
 
 

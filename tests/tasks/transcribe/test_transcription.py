@@ -7,12 +7,13 @@ import torch
 
 from saccade import look, runs
 from saccade.models.padded import Padded
+from saccade.tasks import explaining
 from saccade.tasks.generate.generate import Output
 from saccade.tasks.task import Job
-from saccade.tasks.transcribe import TRANSCRIBE, codec, transcription
+from saccade.tasks.transcribe import TRANSCRIBE, codec
 from saccade.tasks.transcribe.codec import Utterance
 from saccade.tasks.transcribe.options import Request
-from saccade.tasks.transcribe.transcription import Times, Transcription, alignments_of, moved, with_ctc
+from saccade.tasks.transcribe.transcription import Times, Transcription, alignments_of, subject, with_ctc
 from saccade.train.task import Unreadable
 
 
@@ -128,9 +129,9 @@ def test_a_jacobian_copies_long_recordings_less_often(monkeypatch, trained, utte
         blocks.append(block)
         return torch.zeros(1, len(inputs))
 
-    monkeypatch.setattr(transcription.look, "sequential_jacobian", counted)
+    monkeypatch.setattr(explaining, "sequential_jacobian", counted)
     one = replace(utterances[0], frames=torch.zeros(frames, utterances[0].frames.shape[1]))
-    moved(trained.model, Transcription(one, [Output("", [4], 0.0)], 1, Times(0.01, 0.04)))
+    subject(trained.model, one, Output("", [4], 0.0), 0.01).scores("jacobian")
     assert blocks == [expected]
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from saccade import look
 from saccade._definitions.numerics import divide
 from saccade.look import overlays
 from saccade.look._figure import MOST_PANELS, rounded
@@ -19,6 +20,7 @@ from saccade.models.padded import Padded
 from saccade.tasks import looking
 from saccade.tasks.answer.codec import Batch, Query
 from saccade.tasks.answer.data import Asked
+from saccade.tasks.explaining import embedded
 from saccade.tasks.image.influence import Score, cells_of, gradients, images_of, moved, word_vectors
 from saccade.tasks.image.pointing import Pointing
 from saccade.tasks.image.shown import maps_of, parts_read, shares
@@ -131,7 +133,7 @@ def jacobian(model: Any, source: Visual, ids: Sequence[int], answer: int | None 
     .. math:: J_s = \lVert \partial y / \partial E x_s \rVert_F
 
     with the logits y of all answers, or the first state of a writer. The image is encoded once. With an answer the
-    words have signs, for its logit (`saccade.tasks.looking.jacobian`).
+    words have signs, for its logit (`saccade.tasks.looking.signed_jacobian`).
     """
     answerer = getattr(model, "answerer", model)
     [embedding] = word_vectors(model)
@@ -144,8 +146,11 @@ def jacobian(model: Any, source: Visual, ids: Sequence[int], answer: int | None 
         logits: Tensor = answerer(image._replace(about=torch.zeros_like(copies.lengths)), copies)
         return logits[:, None]
 
-    signed = None if answer is None else words.new_tensor([answer])
-    values = looking.jacobian(embedding, question, outputs, signed=signed)
+    vectors, run = embedded(embedding, question, outputs)
+    if answer is None:
+        values = look.sequential_jacobian(run, vectors).cpu()
+    else:
+        values = looking.signed_jacobian(run, vectors, None, words.new_tensor([answer]))
     looking.check_moves(values)
     return _of_words("jacobian", _scaled(values[0].float()))
 

@@ -6,25 +6,27 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from saccade import look
 from saccade.errors import ArgumentError
 from saccade.look._figure import rounded
 from saccade.look._files import file_name
+from saccade.models.classifier import Pooled
 from saccade.models.padded import Padded
 from saccade.nn import MixtureOfExperts
 from saccade.tasks import looking
 from saccade.tasks.batches import in_batches
-from saccade.tasks.ensembles import check_drawn
 from saccade.tasks.experts import Taken, draw_taken, taken, taken_json
+from saccade.tasks.explaining import Subject, embedded, text_methods
 from saccade.tasks.labels.ranked import Ranked
 from saccade.tasks.labels.ranking import Ranking, probabilities
+from saccade.tasks.looking import Moved
 from saccade.tasks.text.codec import Text, pad
 from saccade.tasks.text.special import UNKNOWN
 from saccade.train.task import Form
 
-__all__ = ["LookRequest", "Reading", "TextAnswer", "answers", "jacobian", "read_texts"]
+__all__ = ["LookRequest", "Reading", "TextAnswer", "answers", "read_texts", "subject"]
 
 _TOKENS = 8_000  # words, padding included, that are read together
 
@@ -43,10 +45,13 @@ class LookRequest(looking.LookRequest):
     head: int | None = None
     """With --layer: draw this head, counted from 1. Default: the mean of all."""
 
+    faithful: bool = False
+    """Measure how far the class depends on the words with the highest scores."""
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.by == "jacobian" and self.layer is not None:
-            raise ArgumentError(f"--by: expected attention with --layer {self.layer}, got jacobian")
+        if self.by not in (None, "attention") and self.layer is not None:
+            raise ArgumentError(f"--by: expected attention with --layer {self.layer}, got {self.by}")
         for name, number in (("--layer", self.layer), ("--head", self.head)):
             if number is not None and number < 1:
                 raise ArgumentError(f"{name}: expected a number from 1 on, got {number}")
@@ -68,8 +73,7 @@ class LookRequest(looking.LookRequest):
         layers = _layers(model, unknown)
         if self.layer is None:
             attends = bool(layers) or read_texts(model, [unknown], attended=True)[0].weights is not None
-            self.check_attends(attends)
-            check_drawn(model, self.by, attends=attends)
+            self.check_method(model, text_methods(model, _pool(model), attends=attends), attends=attends)
             return
         if not layers:
             way_out = "train one by --model self-attention, or leave it out"
@@ -207,44 +211,65 @@ def answers(
         matrices = list[Picture]()
         if form == "pictures":
             picture = _picture(model, text, ranking, reading, request)
-            if request.by != "jacobian" and request.layer is None and getattr(model, "hard", False):
+            if request.by in (None, "attention") and request.layer is None and getattr(model, "hard", False):
                 layers = _layers(model, text)
                 matrices = [_matrix(layers, number) for number in range(1, 1 + len(layers))]
-        if form != "lines" and request.by != "jacobian" and request.layer is None:
+        if form != "lines" and request.by in (None, "attention") and request.layer is None:
             experts = taken(model, lambda: model(_source(model, text)))
         return TextAnswer(text, ranking, count, reading.weights, reading.levels, experts, picture, matrices)
 
     return list(map(answer, texts))
 
 
-def jacobian(model: Any, text: Text, label: int | None = None) -> Tensor:
-    r"""Return the Jacobian norm of each word, `(words,)`, float64 on the CPU.
+def subject(model: Any, text: Text, labels: Sequence[str], reading: Reading, label: int | None = None) -> Subject:
+    """Return a text and one of its classes, by default the most probable one."""
+    source, label = _source(model, text), int(reading.probabilities.argmax()) if label is None else label
+    weights, pool, count = reading.weights, _pool(model), len(text.ids)
+    embedding = getattr(model, "members", [model])[0].words.embedding
+    vectors, run = embedded(embedding, source, lambda copies: model(copies)[:, None])
 
-    .. math:: J_s = \lVert \partial y / \partial E x_s \rVert_F
+    def probability(ids: Tensor) -> Tensor:
+        lengths = source.lengths.expand(len(ids))
+        return probabilities(model(Padded(ids, lengths)))[:, label].to(ids.device)
 
-    It has the logits y of all classes. With a label it has signs, and is that of `saccade.tasks.looking.jacobian` for
-    the logit of this class. Vectors of runs of words (`--ngrams`) stay as they are.
-    """
-    source = _source(model, text)
-    signed = None if label is None else torch.tensor([label], device=source.values.device)
-    return looking.jacobian(model.words.embedding, source, lambda copies: model(copies)[:, None], signed=signed)[0]
+    return Subject(
+        model=model,
+        inputs=vectors,
+        features=run,
+        output=None,
+        targets=torch.tensor([label]),
+        tokens=tuple(text.tokens),
+        outputs=(labels[label],),
+        attended=None if weights is None else weights.mean(0, keepdim=True),
+        readers=torch.arange(count, count + len(weights))[None] if pool and weights is not None else None,
+        layer=pool,
+        before=True,
+        missing=UNKNOWN,
+        units=source.values,
+        probability=probability,
+    )
 
 
 def _picture(model: Any, text: Text, ranking: Ranking, reading: Reading, request: LookRequest) -> Picture:
-    """Return a layer, the Jacobian, attention, or shares of the logit."""
+    """Return a layer, the scores of a method, or shares of the logit."""
     if request.layer is not None:
         return _matrix(_layers(model, text), request.layer, request.head)
-    weights, shares, start = reading.weights, None, getattr(model, "is_start", False)
-    remark = ", which moves no class: the run is its fitted start" if start else ""
-    if weights is None:
+    weights, start = reading.weights, getattr(model, "is_start", False)
+    remark, shares = ", which moves no class: the run is its fitted start" if start else "", None
+    if request.by is None and weights is None:
         shares = model.shares(_source(model, text).values[0], ranking.best)
-    if shares is not None and request.by != "jacobian":
+    if shares is not None:
         about = f"no attention: each word's share of the logit of {ranking.labels[ranking.best]} over the others"
         return Picture(shares[None].cpu(), about, scale="logit")
-    if weights is None or request.by == "jacobian":
-        label = ranking.best if request.signed else None
-        moved = looking.Moved.by(jacobian(model, text, label)[None], signed=request.signed)
-        return Picture(moved.values, moved.title, scale=moved.scale)
+    by = request.by or ("attention" if weights is not None else "jacobian")
+    of_text = subject(model, text, ranking.labels, reading)
+    scores = of_text.scores(by, signed=request.signed, faithfulness=request.faithful)
+    if scores.remark:
+        remark = f"{remark}; {scores.remark}"
+    if by != "attention":
+        moved = Moved.by(by, scores.values, scores.method, signed=request.signed)
+        return Picture(moved.values, f"{moved.title}{remark}", scale=moved.scale)
+    assert weights is not None  # a model without them has no such method
     if reading.levels is not None:
         return Picture(reading.levels, f"attention{remark}", ("words in their sentence", "sentences"))
     if len(weights) == 1:
@@ -258,6 +283,11 @@ def _matrix(layers: Sequence[Tensor], layer: int, head: int | None = None) -> Pi
     heads, part = layers[layer - 1][0].cpu(), LookRequest(layer=layer, head=head).part
     values = heads.mean(0) if head is None else heads[head - 1]
     return Picture(values, f"{part}, a row for each word", layer=part)
+
+
+def _pool(model: Any) -> nn.Module | None:
+    """Return the pooling of the features of words, if the model has one."""
+    return model.pool if isinstance(model, Pooled) else None
 
 
 def _source(model: Any, *texts: Text) -> Padded:

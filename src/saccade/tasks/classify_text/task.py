@@ -13,10 +13,11 @@ from saccade.data.cleaning import front
 from saccade.data.dataset import training_sample
 from saccade.data.naming import Names
 from saccade.tasks.classify_text import tfidf
-from saccade.tasks.classify_text.answer import LookRequest, TextAnswer, answers, read_texts
+from saccade.tasks.classify_text.answer import LookRequest, TextAnswer, answers, read_texts, subject
 from saccade.tasks.classify_text.codec import LabelledTexts
 from saccade.tasks.classify_text.data import BUILTIN, COLUMNS, Corpus, open_corpus
 from saccade.tasks.classify_text.options import RECIPES, Options, advice, suited
+from saccade.tasks.explaining import Subject
 from saccade.tasks.labels.baselines import timed
 from saccade.tasks.labels.labelled import LabelledText
 from saccade.tasks.labels.ranking import label_numbers
@@ -73,6 +74,12 @@ class TextRanks(Ranks):
     def check_look(self, model: Any, look: LookRequest) -> None:
         """Reject a layer, a head or attention, if the model lacks it."""
         look.check(model)
+
+    def subjects(self, model: Any, inputs: Sequence[Text], request: Any) -> list[Subject]:
+        """Return texts with their most probable class."""
+        readings = read_texts(model, inputs, attended=True)
+        pairs = zip(inputs, readings, strict=True)
+        return [subject(model, text, self.codec.labels, reading) for text, reading in pairs]
 
     def describe(
         self, model: Any, inputs: Sequence[Text], count: int, form: Form, look: LookRequest

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import in_batches
+from saccade.tasks.explaining import Subject
 from saccade.tasks.generate.attention import attended, ranked_by_coverage
 from saccade.tasks.generate.batch import Batch
 from saccade.tasks.generate.coverage import check_coverage
@@ -150,6 +151,15 @@ class Generates(Predictor):
         request = completed(self.request, None if request is look else request)
         outputs = self.predict(model, inputs, request, form)
         return [self.describe(model, *pair, request.nbest, form, look) for pair in zip(inputs, outputs, strict=True)]
+
+    def subjects(self, model: Any, inputs: Sequence[Any], request: Any) -> list[Subject]:
+        """Return inputs with their best texts."""
+        outputs = self.predict(model, inputs, None, "pictures")
+        return [self.explained(model, sample, best[0]) for sample, best in zip(inputs, outputs, strict=True)]
+
+    def explained(self, model: Any, sample: Any, output: Output) -> Subject:
+        """Return an input with its text, for the methods of `--by`."""
+        raise NotImplementedError
 
     def attends(self, model: Any) -> bool:
         """Return whether a model attends to its input, by a trial with a blank one."""

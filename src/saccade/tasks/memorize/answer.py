@@ -12,18 +12,19 @@ from saccade import look
 from saccade.look import Band
 from saccade.look._figure import rounded
 from saccade.look._files import file_name
+from saccade.models.causal_transformer import CausalTransformer
 from saccade.models.memorizer import Memorizer
 from saccade.models.memory_network import MemoryNetwork
 from saccade.models.padded import Padded
-from saccade.tasks import looking
 from saccade.tasks.answered import Answered
 from saccade.tasks.batches import in_batches
+from saccade.tasks.explaining import Subject, embedded
 from saccade.tasks.looking import MOVED, Moved
 from saccade.tasks.memorize.data import Language
 from saccade.tasks.memorize.episode import Episode, pad
 from saccade.train.task import Form
 
-__all__ = ["Asked", "MemoryAnswer", "described", "logits_of", "memories"]
+__all__ = ["Asked", "MemoryAnswer", "described", "logits_of", "memories", "subject"]
 
 _TITLE = 40  # characters of a question in a title
 _STEPS = 20_000  # of the sequences of a batch, padding included
@@ -130,10 +131,9 @@ def described(
         return answer
     steps = language.labels(question.text, answer.texts[0])
     episode = Episode(*(part[: len(steps) or None] for part in question.episode))  # without steps behind the end
-    if form == "pictures" and getattr(request, "by", None) == "jacobian":
-        device = next(model.parameters()).device
-        written = logits.argmax(-1)[: int(episode.asked.sum())].to(device) if request.signed else None
-        moved = Moved.by(jacobian(model, episode, written), signed=request.signed)
+    if form == "pictures" and (by := getattr(request, "by", None)) not in (None, "attention"):
+        scores = subject(model, question, episode, logits, steps).scores(by, signed=request.signed)
+        moved = Moved.by(by, scores.values, scores.method, signed=request.signed)
         return replace(answer, steps=steps, title=moved.title, moved=moved)
     with look.record(model, detach=True, required=False) as records:
         trace = model.trace(pad([episode]).source.to(next(model.parameters()).device))
@@ -151,15 +151,35 @@ def described(
     return replace(answer, panels=[inputs, *answered, *panels], title=f"{right.sum()} of {right.numel()} bits right")
 
 
-def jacobian(model: Memorizer, episode: Episode, signed: Tensor | None = None) -> Tensor:
-    """Return the Jacobian norm of logits at answering steps by inputs.
+def subject(model: Any, question: Asked, episode: Episode, logits: Tensor, texts: Sequence[str]) -> Subject:
+    """Return a question and what is written at its answering steps.
 
-    Its shape is `(asked, length)`. `signed` is as in `saccade.tasks.looking.jacobian`.
+    Args:
+        model: in evaluation mode.
+        question: the question.
+        episode: its sequence, without steps behind the end.
+        logits: at the answering steps.
+        texts: input or answer at each step, () for vectors.
     """
     source, _, answering = pad([episode]).to(next(model.parameters()).device)
+    asked = answering[0].clone()
+    names = tuple(texts) or tuple(str(step) for step in range(1, 1 + len(asked)))
 
-    def logits(copies: Padded) -> Tensor:
-        features = model.features(model.read(copies))
-        return model.output(features[:, answering[0].clone()])  # type: ignore[no-any-return]
+    def features(copies: Padded) -> Tensor:
+        states: Tensor = model.features(model.read(copies))[:, asked]
+        return states
 
-    return looking.jacobian(model.embedding, source, logits, signed=signed)
+    embedding = getattr(model, "members", [model])[0].embedding
+    vectors, run = embedded(embedding, source, features)
+    places, layers = asked.nonzero(), isinstance(model, CausalTransformer)
+    return Subject(
+        model=model,
+        inputs=vectors,
+        features=run,
+        output=getattr(model, "output", None),
+        targets=logits[: len(places)].argmax(-1),
+        tokens=names,
+        outputs=tuple(name for name, place in zip(names, asked.tolist(), strict=False) if place),
+        readers=places if layers else None,
+        layer=model.norm if layers else None,
+    )

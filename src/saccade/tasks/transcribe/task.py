@@ -12,12 +12,14 @@ from saccade.data.dataset import Lazy, sampled, spread
 from saccade.data.naming import Names
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import Cache, Sampler
+from saccade.tasks.explaining import Subject
 from saccade.tasks.generate import Ensemble, Hypotheses
 from saccade.tasks.generate.baselines import most_frequent
 from saccade.tasks.generate.batch import Batch
 from saccade.tasks.generate.generate import Output, Search, best_texts
 from saccade.tasks.generate.predictor import Block, Generates, evaluate, shortest
 from saccade.tasks.generate.request import check_prefix
+from saccade.tasks.looking import Moved
 from saccade.tasks.request import completed
 from saccade.tasks.task import Job, Task
 from saccade.tasks.transcribe import slots
@@ -38,7 +40,7 @@ from saccade.tasks.transcribe.options import (
     check_rescoring,
 )
 from saccade.tasks.transcribe.recipes import advice, hear, smaller, suited
-from saccade.tasks.transcribe.transcription import Times, Transcription, alignments_of, moved, ranked_by_ctc, with_ctc
+from saccade.tasks.transcribe.transcription import Times, Transcription, alignments_of, ranked_by_ctc, subject, with_ctc
 from saccade.train.task import Baseline, Evaluation, Form, Loss, Metric, Suited, Unreadable
 
 __all__ = ["TRANSCRIBE", "Transcribes"]
@@ -154,7 +156,12 @@ class Transcribes(Generates):
             raise ArgumentError(f"--ctc-rescoring: expected a run with a --ctc-weight above 0, got {weight}")
 
     def check_look(self, model: nn.Module, look: LookRequest) -> None:
-        """Reject a prefix that cannot be written. Every model attends."""
+        """Reject a prefix that cannot be written, and a method without a meaning.
+
+        Every model attends. Its steps are fewer than frames, so gradients of weights do not explain frames.
+        """
+        one = [] if hasattr(model, "members") else ["gradient", "jacobian", "integrated-gradients"]
+        look.check_method(model, ["attention", *one], attends=True)
         check_prefix(Request(prefix=look.prefix), self.codec.target, 2 * self.codec.longest, self.units)
 
     def ranks(self, request: Request) -> bool:
@@ -183,9 +190,14 @@ class Transcribes(Generates):
         sound = self._sound(sample) if isinstance(sample, Utterance) and form != "lines" else None
         times = Times(self.codec.signals.frame_seconds, self.codec.step_seconds)
         answer = Transcription(sample, outputs, count, times, sound)
-        if look.by == "jacobian":
-            return moved(model, answer, signed=look.signed)
+        if form == "pictures" and outputs and isinstance(sample, Utterance) and look.by not in (None, "attention"):
+            scores = self.explained(model, sample, outputs[0]).scores(look.by, signed=look.signed)
+            return replace(answer, moved=Moved.by(look.by, scores.values, scores.method, signed=look.signed))
         return with_ctc(model, answer) if form == "pictures" else answer
+
+    def explained(self, model: Any, sample: Utterance, output: Output) -> Subject:
+        """Return a recording and its text."""
+        return subject(model, sample, output, self.codec.signals.frame_seconds)
 
     def _sound(self, utterance: Utterance) -> Tensor | None:
         """Steps louder than the mean of the recording, or None without loudness."""

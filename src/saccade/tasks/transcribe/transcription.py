@@ -11,15 +11,16 @@ from torch import Tensor
 from saccade import look
 from saccade.look._files import file_name
 from saccade.models.padded import Padded
+from saccade.tasks.explaining import Subject
 from saccade.tasks.generate import Hypotheses
 from saccade.tasks.generate.attention import weights_of
 from saccade.tasks.generate.generate import Output, Search, Written
-from saccade.tasks.looking import Moved, signed_jacobian
+from saccade.tasks.looking import Moved
 from saccade.tasks.transcribe.alignment_metrics import alignment_metrics
 from saccade.tasks.transcribe.codec import Utterance, pad
 from saccade.train.task import Unreadable
 
-__all__ = ["Times", "Transcription", "alignments_of", "moved", "ranked_by_ctc", "with_ctc"]
+__all__ = ["Times", "Transcription", "alignments_of", "ranked_by_ctc", "subject", "with_ctc"]
 
 _COPIED = 32_000  # frames of all copies of a recording, one for each row of the Jacobian
 
@@ -43,9 +44,7 @@ class Transcription(Written):
         times: of its frames and steps.
         sound: steps louder than the mean of the recording, or None without loudness.
         ctc: probability of each token of the best text at each step by CTC, `(tokens, steps)`, if it is drawn.
-        jacobian: norm of the Jacobian of the logits of each token of the best text by each frame, `(tokens, frames)`,
-            if it is drawn.
-        signed: whether it has derivatives with signs instead of norms.
+        moved: scores of each frame for each token of the best text, in pictures of other methods than attention.
     """
 
     utterance: Utterance | Unreadable
@@ -54,8 +53,7 @@ class Transcription(Written):
     times: Times
     sound: Tensor | None = None
     ctc: Tensor | None = None
-    jacobian: Tensor | None = None
-    signed: bool = False
+    moved: Moved | None = None
 
     @property
     def remark(self) -> str:
@@ -81,15 +79,17 @@ class Transcription(Written):
         name = "speech" if self.utterance.name == "-" else Path(self.utterance.name).stem
         start, seconds = (size * self.times.frame for size in (self.utterance.start, self.utterance.size))
 
-        def drawn(weights: Tensor, step: float, suffix: str, remark: str, scale: str = "weight") -> list[Path]:
+        def drawn(
+            weights: Tensor, step: float, suffix: str, remark: str, scale: str = "weight", signed: bool = False
+        ) -> list[Path]:
             title, path = f"{best.text or 'nothing said'} ({remark})", folder / f"{file_name(name)}{suffix}"
             tokens, times = best.tokens[: len(weights)], (seconds, step)
-            options: dict[str, Any] = {"title": title, "scale": scale, "start": start, "signed": self.signed}
+            options: dict[str, Any] = {"title": title, "scale": scale, "start": start, "signed": signed}
             return look.spectrogram(weights, frames, tokens, times, path, json=json, **options)
 
-        if self.jacobian is not None:
-            moved = Moved.by(self.jacobian, signed=self.signed)
-            yield from drawn(moved.values, self.times.frame, "", moved.title, moved.scale)
+        if self.moved is not None:
+            values, title, scale, signed = self.moved
+            yield from drawn(values, self.times.frame, "", title, scale, signed)
             return
         yield from drawn(best.weights, self.times.step, "", str(alignment_metrics(best.weights, self.sound)))
         if self.ctc is not None:
@@ -120,13 +120,18 @@ def with_ctc(model: Any, answer: Transcription) -> Transcription:
     return replace(answer, ctc=model.ctc_alignment(state, torch.tensor(ids)))
 
 
-def moved(model: Any, answer: Transcription, *, signed: bool = False) -> Transcription:
-    """Return an answer with the Jacobian of its text, as norms or signed."""
-    if isinstance(answer.utterance, Unreadable) or not answer.outputs:
-        return answer
-    with torch.inference_mode(mode=False), torch.no_grad():  # the caller is in inference mode
-        utterance = replace(answer.utterance, ids=list(answer.outputs[0].ids))
-        (frames, lengths), target = pad([utterance]).to(next(model.parameters()).device)
+def subject(model: Any, utterance: Utterance, output: Output, frame_seconds: float) -> Subject:
+    """Return the frames of a recording and its text, which is held fixed.
+
+    Args:
+        model: a recognizer in evaluation mode.
+        utterance: the recording.
+        output: its text.
+        frame_seconds: seconds between two frames.
+    """
+    with torch.inference_mode(mode=False), torch.no_grad():  # the caller may be in inference mode
+        written = replace(utterance, ids=list(output.ids))
+        (frames, lengths), target = pad([written]).to(next(model.parameters()).device)
         before = target[:, :-1]
 
     def features(copies: Tensor) -> Tensor:
@@ -134,13 +139,17 @@ def moved(model: Any, answer: Transcription, *, signed: bool = False) -> Transcr
         rows: Tensor = model.features(Padded(copies, lengths.expand(count)), before.expand(count, -1))
         return rows
 
-    block = max(1, min(64, _COPIED // len(frames[0])))
-    weight = model.output[0]
-    if signed:
-        jacobian = signed_jacobian(features, frames[0], weight, target[0, 1:].clone(), block=block)
-    else:
-        jacobian = look.sequential_jacobian(features, frames[0], weight, block=block).cpu()
-    return replace(answer, jacobian=jacobian, signed=signed)
+    return Subject(
+        model=model,
+        inputs=frames[0],
+        features=features,
+        output=model.output,
+        targets=target[0, 1:],
+        tokens=tuple(f"{number * frame_seconds:.2f}" for number in range(len(frames[0]))),
+        outputs=output.tokens,
+        attended=output.weights,
+        block=max(1, min(64, _COPIED // len(frames[0]))),
+    )
 
 
 def ranked_by_ctc(model: Any, state: Any, hypotheses: Hypotheses, share: float, search: Search) -> Hypotheses:

@@ -1,21 +1,65 @@
-"""Influence of source tokens on a translation: gradients and the Jacobian.
-
-It needs no attention.
-"""
+"""A source text with its translation, for explanations, and their gradients."""
 
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from saccade._threads import hooked
 from saccade.look import shares
-from saccade.look._jacobian import differentiable
 from saccade.models.padded import Padded
-from saccade.tasks import looking
+from saccade.models.recurrent import Encoder
+from saccade.tasks.attention_graph import stacked
+from saccade.tasks.explaining import Subject, embedded, input_gradients
 from saccade.tasks.translate.codec import Encoded, pad
 
-__all__ = ["influence", "jacobian"]
+__all__ = ["influence", "jacobian", "layer_of", "subject"]
+
+
+def subject(
+    model: Any,
+    source: list[int],
+    target: list[int],
+    texts: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
+    attended: Tensor | None = None,
+) -> Subject:
+    """Return a source and its translation, which is held fixed.
+
+    Args:
+        model: a translator with a `source_embedding`, in evaluation mode.
+        source: token ids, without an end.
+        target: token ids, without an end.
+        texts: of the tokens of both, ends included.
+        attended: attention weights `(len(target) + 1, len(source) + 1)`, or None without attention.
+    """
+    with torch.inference_mode(mode=False):  # answers are computed in inference mode
+        batch = pad([Encoded(source, target)]).to(next(model.parameters()).device)
+    before, count = batch.target[:, :-1], len(source) + 1
+
+    def features(copies: Padded) -> Tensor:
+        rows: Tensor = model.decode(before.expand(len(copies.values), -1), model.encode(copies))
+        return rows
+
+    part = Padded(batch.source.values[:, :count], batch.source.lengths)
+    embedding = getattr(model, "members", [model])[0].source_embedding
+    vectors, run = embedded(embedding, part, features)
+    return Subject(
+        model=model,
+        inputs=vectors,
+        features=run,
+        output=getattr(model, "output", None),
+        targets=batch.target[0, 1:],
+        tokens=texts[0],
+        outputs=texts[1],
+        attended=attended,
+        readers=None if attended is None else count + torch.arange(len(target) + 1)[:, None],
+        layer=layer_of(model),
+    )
+
+
+def layer_of(model: Any) -> nn.Module | None:
+    """Return the part of a translator with one vector for each source token, if any."""
+    encoder = getattr(model, "encoder", None)
+    return model.encoder_norm if stacked(model) else encoder if isinstance(encoder, Encoder) else None
 
 
 def influence(model: Any, source: list[int], target: list[int]) -> Tensor:
@@ -35,15 +79,7 @@ def influence(model: Any, source: list[int], target: list[int]) -> Tensor:
     Source:
         Kalchbrenner et al. 2016, "Neural Machine Translation in Linear Time", figure 6 (there not scaled by rows).
     """
-    vectors: list[Tensor] = []
-    with hooked([model.source_embedding], lambda module, args, output: vectors.append(output)), differentiable():
-        batch = pad([Encoded(source, target)]).to(next(model.parameters()).device)
-        logits = model(batch.source, batch.target[:, :-1])
-        log_probs = logits[0].log_softmax(-1).gather(1, batch.target[0, 1:, None])[:, 0]
-        # The source is embedded before any target, even if both sides share an embedding.
-        grads = [torch.autograd.grad(number, vectors[0], retain_graph=True)[0][0] for number in log_probs]
-    norms = torch.stack(grads)[:, : len(source) + 1].norm(dim=-1)  # some models read padding after the source
-    return shares(norms).cpu()
+    return shares(input_gradients(subject(model, source, target))).cpu()
 
 
 def jacobian(model: Any, source: list[int], target: list[int], *, signed: bool = False) -> Tensor:
@@ -55,7 +91,7 @@ def jacobian(model: Any, source: list[int], target: list[int], *, signed: bool =
         model: a translator with a `source_embedding`, in evaluation mode.
         source: token ids, without an end.
         target: token ids, without an end.
-        signed: whether to return derivatives of the logit of each target token (`saccade.tasks.looking.jacobian`).
+        signed: whether to return derivatives of the logit of each target token, with their signs.
 
     Returns:
         `(len(target) + 1, len(source) + 1)`, ends included, in float64 on the CPU.
@@ -63,12 +99,4 @@ def jacobian(model: Any, source: list[int], target: list[int], *, signed: bool =
     Source:
         Graves 2012, "Supervised Sequence Labelling with Recurrent Neural Networks", chapter 3.
     """
-    batch = pad([Encoded(source, target)]).to(next(model.parameters()).device)
-
-    def features(copies: Padded) -> Tensor:
-        before = batch.target[:, :-1].expand(len(copies.values), -1).clone()  # no tensor of inference mode
-        rows: Tensor = model.decode(before, model.encode(copies))
-        return rows
-
-    written = batch.target[0, 1:].clone() if signed else None
-    return looking.jacobian(model.source_embedding, batch.source, features, model.output[0], written)
+    return subject(model, source, target).scores("jacobian", signed=signed).values

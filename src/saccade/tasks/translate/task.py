@@ -11,7 +11,8 @@ from saccade.data.dataset import take, training_sample
 from saccade.data.naming import Names
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import Sampler
-from saccade.tasks.ensembles import check_drawn, shortest_texts
+from saccade.tasks.ensembles import shortest_texts
+from saccade.tasks.explaining import Subject, text_methods
 from saccade.tasks.generate.generate import Output, best_texts
 from saccade.tasks.generate.predictor import Block, Generates, evaluate, shortest
 from saccade.tasks.looking import LookRequest
@@ -21,9 +22,10 @@ from saccade.tasks.translate.baselines import baselines
 from saccade.tasks.translate.codec import Encoded, Pairs, Source, encode_fitting
 from saccade.tasks.translate.data import BUILTIN, COLUMNS, group_names, open_corpus
 from saccade.tasks.translate.data.corpus import Corpus, Pair
+from saccade.tasks.translate.gradients import layer_of, subject
 from saccade.tasks.translate.options import RECIPES, REQUESTS, Options, Request
 from saccade.tasks.translate.recipes import read, smaller, suited
-from saccade.tasks.translate.translation import Translation, described, replaced
+from saccade.tasks.translate.translation import Translation, described, replaced, tokens_of, without_space
 from saccade.train.task import Baseline, Evaluation, Form, Metric, Suited, recipes_of
 
 __all__ = ["TRANSLATE", "Translates"]
@@ -78,10 +80,9 @@ class Translates(Generates):
         super().check_request(model, request)
 
     def check_look(self, model: nn.Module, look: LookRequest) -> None:
-        """Reject pictures of attention of a model without, and of an ensemble's gradients."""
+        """Reject methods that the model does not have."""
         attends = self.attends(model)
-        look.check_attends(attends)
-        check_drawn(model, look.by, attends=attends)
+        look.check_method(model, text_methods(model, layer_of(model), attends=attends), attends=attends)
 
     def reads(self, request: Request) -> bool:
         """Return whether outputs depend on attention weights."""
@@ -98,6 +99,11 @@ class Translates(Generates):
         """Return the translations of a text."""
         answer = Translation(sample, outputs, count)
         return answer if form == "lines" or not outputs else described(model, answer, self.codec, form, look)
+
+    def explained(self, model: Any, sample: Source, output: Output) -> Subject:
+        """Return a text and its translation."""
+        texts = tokens_of(sample, self.codec), without_space(*output.tokens)
+        return subject(model, sample.ids, output.ids, texts, output.weights)
 
     def groups(self, pairs: Sequence[Pair]) -> list[str]:
         """Return the group of each pair, by default the length of its source."""

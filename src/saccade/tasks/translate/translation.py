@@ -14,12 +14,10 @@ from saccade.tasks.looking import MOVED, LookRequest, Moved
 from saccade.tasks.text.special import UNKNOWN
 from saccade.tasks.text.tokenizer import one_line
 from saccade.tasks.translate.codec import Encoded, Pairs, Source, pad
-from saccade.tasks.translate.gradients import influence, jacobian
+from saccade.tasks.translate.gradients import subject
 from saccade.train.task import Form
 
-__all__ = ["Translation", "described", "replaced"]
-
-_NO_ATTENTION = "No attention: shares of each token's gradient"
+__all__ = ["Translation", "described", "replaced", "tokens_of", "without_space"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,8 +29,8 @@ class Translation(Written):
         outputs: its best translations, or samples; none of a blank text.
         count: number of translations.
         source_tokens: its tokens as texts, and a mark for the end. Empty in lines.
-        influence: how much each source token moved each token of the first output, in pictures of a model that does not
-            attend.
+        moved: scores of the source tokens for each token of the first output, in pictures of other methods than
+            attention.
         experts: of the tokens of the source and of the first output, in JSON and pictures.
     """
 
@@ -40,7 +38,7 @@ class Translation(Written):
     outputs: Sequence[Output]
     count: int
     source_tokens: tuple[str, ...] = ()
-    influence: Moved | None = None
+    moved: Moved | None = None
     experts: tuple[Sequence[Taken], Sequence[Taken]] = ((), ())
 
     def to_json(self) -> dict[str, Any]:
@@ -57,8 +55,8 @@ class Translation(Written):
         """Draw the attention weights of the best translation, or its gradients."""
         for best in self.outputs[:1]:
             path, sides = folder / file_name(self.source.text), (self.source_tokens, best.tokens)
-            if self.influence is not None:
-                values, title, scale, signed = self.influence
+            if self.moved is not None:
+                values, title, scale, signed = self.moved
                 options: dict[str, Any] = {"title": title, "scale": scale, "signed": signed, "verb": MOVED}
                 yield from look.alignment(values, *sides, path, json=json, **options)
             elif best.weights is not None:
@@ -89,19 +87,26 @@ def described(model: Any, answer: Translation, codec: Pairs, form: Form, request
 
     A picture of a model without attention has gradients.
     """
-    outputs = [replace(output, tokens=_without_space(*output.tokens)) for output in answer.outputs]
-    gradients, pair = None, Encoded(answer.source.ids, outputs[0].ids)
-    if form == "pictures" and request.by == "jacobian":
-        gradients = Moved.by(jacobian(model, *pair, signed=request.signed), signed=request.signed)
-    elif form == "pictures" and outputs[0].weights is None:
-        gradients = Moved(influence(model, *pair), _NO_ATTENTION)
-    tokens = (*answer.source.pieces(codec.source), END_MARK)
+    outputs = [replace(output, tokens=without_space(*output.tokens)) for output in answer.outputs]
+    tokens, moved, pair = tokens_of(answer.source, codec), None, Encoded(answer.source.ids, outputs[0].ids)
+    by = request.by or ("gradient" if outputs[0].weights is None else "attention")
+    if form == "pictures" and by != "attention":
+        of_text = subject(model, *pair, (tokens, outputs[0].tokens), outputs[0].weights)
+        scores = of_text.scores(by, signed=request.signed)
+        moved = Moved.by(by, scores.values, scores.method, signed=request.signed)
+        if request.by is None:
+            moved = moved._replace(title=f"No attention: {scores.method}, shares of each row")
     batch, states = pad([pair]).to(next(model.parameters()).device), list[Any]()
     read = taken(model, lambda: states.append(model.encode(batch.source)))
     experts = read, taken(model, lambda: model.decode(batch.target[:, :-1], states[0]))
-    return replace(answer, outputs=outputs, source_tokens=tokens, influence=gradients, experts=experts)
+    return replace(answer, outputs=outputs, source_tokens=tokens, moved=moved, experts=experts)
 
 
-def _without_space(first: str, *rest: str) -> tuple[str, ...]:
-    """Pieces of words begin with their space, but the first of a text shows none."""
+def tokens_of(source: Source, codec: Pairs) -> tuple[str, ...]:
+    """Return the tokens of a source as texts, and a mark for the end."""
+    return (*source.pieces(codec.source), END_MARK)
+
+
+def without_space(first: str, *rest: str) -> tuple[str, ...]:
+    """Return tokens of words without the space before the first."""
     return (first.removeprefix(" ") or " ", *rest) if rest else (first,)

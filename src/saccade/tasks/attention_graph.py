@@ -1,0 +1,79 @@
+"""Layers of attention of a model as one graph, from inputs to outputs."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from saccade.look import Recording
+from saccade.models.hard import chosen
+from saccade.models.layers import Layer
+from saccade.nn import MixtureOfExperts, SetAttention
+
+__all__ = ["Edge", "edges_of", "size_of", "stacked"]
+
+
+class Edge(NamedTuple):
+    """One layer of attention in the graph of a model.
+
+    Args:
+        weights: recorded tensors, `(1, heads, queries, keys)` or without heads. Several are one below the other.
+        query: position of the first query in the graph.
+        key: position of the first key.
+        residual: whether the output is added to the query.
+    """
+
+    weights: Sequence[Tensor]
+    query: int
+    key: int
+    residual: bool
+
+    @property
+    def queries(self) -> int:
+        """Number of queries."""
+        return sum(part.shape[-2] for part in self.weights)
+
+    def placed(self, parts: Sequence[Tensor], size: int) -> Tensor:
+        """Return matrices of the shapes of the weights in zeros, `(heads, size, size)`."""
+        heads = torch.cat([part[0] if part.ndim == 4 else part for part in parts], -2)
+        rows, columns = heads.shape[-2:]
+        before, after = (self.key, size - self.key - columns), (self.query, size - self.query - rows)
+        return F.pad(heads, (*before, *after))
+
+
+def edges_of(model: nn.Module, records: Recording, inputs: int, *, hard: bool = False) -> list[Edge]:
+    """Return the layers of attention of a recording, in the order of the calls.
+
+    The graph has the inputs at its first positions. Queries that are no inputs follow: learned ones, or the tokens of
+    a decoder.
+
+    Args:
+        model: the recorded model.
+        records: of one example.
+        inputs: number of inputs.
+        hard: whether self-attention takes the value of its largest weight.
+    """
+    calls, edges = dict[str, list[Any]](), list[Edge]()
+    for name, aux in records:
+        if not isinstance(model.get_submodule(name), MixtureOfExperts):
+            calls.setdefault(name, []).append(aux.weights)
+    kinds = {entry.name: entry.kind for entry in records}
+    for name, weights in calls.items():
+        layer, own = isinstance(model.get_submodule(name.rpartition(".")[0]), Layer), kinds[name] == "self"
+        behind = inputs if not own or name.startswith("decoder.") else 0
+        residual = own or layer
+        parts = [chosen(part) for part in weights] if hard and own else weights
+        edges.append(Edge(parts, behind, behind if own else 0, residual))
+    return edges
+
+
+def size_of(edges: Sequence[Edge], inputs: int) -> int:
+    """Return the number of positions of a graph."""
+    return max(inputs, *(edge.query + edge.queries for edge in edges))
+
+
+def stacked(model: nn.Module) -> bool:
+    """Return whether a single model has layers of self-attention."""
+    return not hasattr(model, "members") and any(isinstance(part, Layer | SetAttention) for part in model.modules())
