@@ -16,11 +16,12 @@ from saccade.data.naming import Names
 from saccade.data.splits import SplitNames, SplitOptions
 from saccade.errors import ArgumentError
 from saccade.models.checks import below_one
+from saccade.tasks.explaining import Subject
 from saccade.tasks.image.dataset import Dataset, pixels, refuse_size
 from saccade.tasks.image.images import LARGEST, SUFFIXES, Pixels, batch_of
 from saccade.tasks.image.labelled import LabelledImages
 from saccade.tasks.image.linear import LINEAR, Neighbours, neighbours
-from saccade.tasks.image.maps import LookRequest, Maps, draw_maps, maps_of
+from saccade.tasks.image.maps import LookRequest, Maps, draw_maps, maps_of, subjects
 from saccade.tasks.image.shapes import Shapes
 from saccade.tasks.image.sources import COLUMNS, open_files
 from saccade.tasks.labels.baselines import timed
@@ -177,6 +178,10 @@ class ImageRanks(Ranks):
     def check_look(self, model: Any, look: LookRequest) -> None:
         """Reject an unknown label, and attention of a model without it."""
         look.check(model, self.codec.labels)
+
+    def subjects(self, model: Any, inputs: Sequence[Pixels], request: Any) -> list[Subject]:
+        """Return images with their most probable class, or that of a request."""
+        return subjects(model, inputs, self.codec.labels, request)
 
     def describe(
         self, model: Any, inputs: Sequence[Pixels | Unreadable], count: int, form: Form, look: LookRequest

@@ -5,7 +5,7 @@ A predictor makes a `Subject` of an input and its answer. The methods of `--by` 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from saccade._threads import hooked
 from saccade.errors import ArgumentError
-from saccade.look import Faithfulness, Recording, attribute, faithful, record, sequential_jacobian
+from saccade.look import Faithfulness, Recording, attribute, faithful, record, saliency, sequential_jacobian
 from saccade.look._gradients import activation_map
 from saccade.look._jacobian import differentiable, returning
 from saccade.models.padded import Padded
@@ -28,7 +28,6 @@ TITLES = {
     "rollout": "attention rollout",
     "flow": "attention flow",
     "gradient": "gradient-weighted attention",
-    "gradients": "gradients of the log-probability",
     "grad-cam": "Grad-CAM",
     "jacobian": "sequential Jacobian",
     "signed": "sequential Jacobian with signs, of each output's logit",
@@ -137,13 +136,16 @@ class Subject:
 
     Args:
         model: in evaluation mode.
-        inputs: vectors of tokens `(L, dim)`, or pixels `(channels, height, width)`.
+        inputs: vectors of tokens `(L, ...)`, features of parts of an image `(L, dim)`, or pixels `(channels, height,
+            width)`.
         features: from copies of the inputs to `(copies, outputs, dim)`. One model, whose copies are independent.
         output: from features to logits: W and b, a module, or None for the identity.
         targets: number of the logit of each output, `(outputs,)`.
-        tokens: texts of the inputs, () for pixels.
+        tokens: texts of the inputs, () for images.
         outputs: texts of the outputs.
-        attended: attention weights of the answer, `(outputs, L)` or of an image's cells, or None without attention.
+        cells: rows and columns of the cells of an image that its model attends to, or None.
+        score: number of each output whose gradient by the inputs is taken.
+        attended: attention weights of the answer, `(outputs, L)` or `(outputs, cells)`, or None without attention.
         readers: positions in the graph of attention that each output reads, `(outputs, readers)`, or None if the
             attention is not to the inputs themselves.
         layer: for Grad-CAM: module with one vector for each token, or a map of features, or None.
@@ -161,6 +163,8 @@ class Subject:
     targets: Tensor
     tokens: tuple[str, ...]
     outputs: tuple[str, ...]
+    cells: tuple[int, int] | None = None
+    score: Literal["logit", "log-probability"] = "log-probability"
     attended: Tensor | None = None
     readers: Tensor | None = None
     layer: nn.Module | None = None
@@ -169,6 +173,21 @@ class Subject:
     units: Tensor | None = None
     probability: Callable[[Tensor], Tensor] | None = None
     block: int = 64
+
+    @property
+    def pixels(self) -> bool:
+        """Whether the inputs are pixels."""
+        return self.inputs.ndim == 3 and not self.tokens
+
+    @property
+    def size(self) -> int:
+        """Number of inputs in the graph of attention."""
+        return len(self.inputs) if self.cells is None else self.cells[0] * self.cells[1]
+
+    @property
+    def weighted(self) -> bool:
+        """Whether the method "gradient" weighs attention to tokens."""
+        return self.readers is not None and bool(self.tokens)
 
     def logits(self, copies: Tensor) -> Tensor:
         """Return the logit of each output for copies of the inputs, `(copies, outputs)`."""
@@ -204,7 +223,10 @@ class Subject:
             ArgumentError: if the method means nothing for the model, or nothing moves an output.
         """
         values = METHODS[by](self, signed) if by == "jacobian" else METHODS[by](self)
-        method = TITLES["gradients" if by == "gradient" and self.readers is None else "signed" if signed else by]
+        if self.cells is not None and values.shape[1:] == (self.size,):
+            values = values.unflatten(1, self.cells)
+        by_inputs = by == "gradient" and not self.weighted
+        method = f"gradients of the {self.score}" if by_inputs else TITLES["signed" if signed else by]
         scores = Scores(by, self.tokens, self.outputs, values.detach().cpu(), method=method)
         return scores._replace(faithfulness=self.faithfulness(scores)) if faithfulness else scores
 
@@ -225,7 +247,7 @@ class Subject:
 
 def _attention(subject: Subject) -> Tensor:
     if subject.attended is None:
-        raise ArgumentError(f"--by: expected a model that attends, got attention. {NEEDS['attention']}")
+        raise ArgumentError("--by: expected attention to inputs for scores, got that to a memory. Draw it instead.")
     return subject.attended
 
 
@@ -234,7 +256,7 @@ def _mixed(subject: Subject) -> list[Tensor]:
     with torch.no_grad(), record(subject.model, detach=True) as records:
         subject.features(subject.inputs[None])
     edges = _edges(subject, records)
-    size, layers = size_of(edges, len(subject.inputs)), list[Tensor]()
+    size, layers = size_of(edges, subject.size), list[Tensor]()
     for edge in edges:
         mean, share = edge.placed(edge.weights, size).mean(0), _RESIDUAL if edge.residual else 0.0
         identity = torch.eye(size, dtype=mean.dtype, device=mean.device)
@@ -245,13 +267,13 @@ def _mixed(subject: Subject) -> list[Tensor]:
 
 
 def _edges(subject: Subject, records: Recording) -> list[Edge]:
-    return edges_of(subject.model, records, len(subject.inputs), hard=getattr(subject.model, "hard", False))
+    return edges_of(subject.model, records, subject.size, hard=getattr(subject.model, "hard", False))
 
 
 def _read(subject: Subject, graph: Tensor) -> Tensor:
     """Mean of the rows that outputs read, at the inputs."""
     assert subject.readers is not None  # of models with such a graph
-    return graph[subject.readers.to(graph.device)].mean(1)[:, : len(subject.inputs)]
+    return graph[subject.readers.to(graph.device)].mean(1)[:, : subject.size]
 
 
 def _rollout(subject: Subject) -> Tensor:
@@ -265,14 +287,16 @@ def _flow(subject: Subject) -> Tensor:
 
 
 def _gradient(subject: Subject) -> Tensor:
-    """Gradient-weighted attention, or gradients of the inputs without attention."""
-    if subject.readers is None:
+    """Gradient-weighted attention of tokens, or gradients of the inputs."""
+    if subject.pixels and subject.score == "logit":
+        return saliency(lambda images: subject.features(images)[:, 0], subject.inputs[None], subject.targets)
+    if not subject.weighted:
         return input_gradients(subject)
     with differentiable(), record(subject.model) as records:
         logits = subject.logits(subject.inputs[None].clone())[0]
         edges = _edges(subject, records)
         size, raw, rows = (
-            size_of(edges, len(subject.inputs)),
+            size_of(edges, subject.size),
             [part for edge in edges for part in edge.weights],
             list[Tensor](),
         )
@@ -294,15 +318,16 @@ def _relevance(weights: Sequence[Tensor], gradients: Sequence[Tensor]) -> Tensor
 
 
 def input_gradients(subject: Subject) -> Tensor:
-    r"""Return the norm of the gradient of each output's log-probability by each input.
+    r"""Return the norm of the gradient of each output's score by each input.
 
-    .. math:: S_{ts} = \lVert \partial \log p(y_t) / \partial x_s \rVert
+    .. math:: S_{ts} = \lVert \partial f_t / \partial x_s \rVert
     """
     with differentiable():
         leaf = subject.inputs.detach().clone().requires_grad_()
-        log_probs = subject.log_probs(leaf[None])[0]
-        rows = [torch.autograd.grad(number, leaf, retain_graph=True, materialize_grads=True)[0] for number in log_probs]
-    norms: Tensor = torch.stack(rows).norm(dim=1 if leaf.ndim == 3 else -1)
+        numbers = (subject.logits if subject.score == "logit" else subject.log_probs)(leaf[None])[0]
+        rows = [torch.autograd.grad(number, leaf, retain_graph=True, materialize_grads=True)[0] for number in numbers]
+    grads = torch.stack(rows)
+    norms: Tensor = grads.norm(dim=1) if subject.pixels else grads.flatten(2).norm(dim=-1)
     return norms
 
 
@@ -334,7 +359,7 @@ def _integrated(subject: Subject) -> Tensor:
     inputs, rows = subject.inputs[None], list[Tensor]()
     for number in range(len(subject.outputs)):
         values = attribute.integrated_gradients(subject.logits, inputs, target=number)
-        rows.append(values[0].sum(0 if inputs.ndim == 4 else -1))
+        rows.append(values[0].sum(0) if subject.pixels else values[0].flatten(1).sum(1))
     return torch.stack(rows)
 
 

@@ -11,6 +11,7 @@ from saccade.tasks.labels.labelled import LabelledText
 from saccade.tasks.labels.metrics import confusion, measured
 from saccade.tasks.labels.ranks import Batch, Ranks
 from saccade.tasks.labels.word_labels import LabelledWords, WordLabels
+from saccade.tasks.looking import LookRequest
 from saccade.tasks.predictor import Predictor
 from saccade.tasks.request import NoOptions
 from saccade.tasks.task import Job, Task
@@ -32,6 +33,7 @@ __all__ = [
     "Job",
     "LabelledText",
     "LabelledWords",
+    "LookRequest",
     "Loss",
     "Names",
     "NoOptions",

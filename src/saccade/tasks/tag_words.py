@@ -103,6 +103,7 @@ TAG_WORDS = parts.Task(
         "names": {"learning_rate": 3e-3, "warmup_steps": 20, "max_steps": 300, "validation_steps": 100},
         "files": {"warmup_steps": 100, "validation_steps": 200, "patience": 5},
     },
+    requests={"predict": parts.NoOptions, "eval": parts.NoOptions, "look": parts.LookRequest},
     columns=_COLUMNS,
 )
 """The task, see docs/tag-words.md."""

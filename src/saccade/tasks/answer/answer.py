@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from saccade import look
 from saccade._definitions.numerics import divide
 from saccade.look import overlays
 from saccade.look._figure import MOST_PANELS, rounded
@@ -20,17 +19,34 @@ from saccade.models.padded import Padded
 from saccade.tasks import looking
 from saccade.tasks.answer.codec import Batch, Query
 from saccade.tasks.answer.data import Asked
-from saccade.tasks.explaining import embedded
-from saccade.tasks.image.influence import Score, cells_of, gradients, images_of, moved, word_vectors
+from saccade.tasks.explaining import Subject, embedded
+from saccade.tasks.image.influence import Score, cells_of, convolutions_of, gradients, images_of, moved, word_vectors
 from saccade.tasks.image.pointing import Pointing
-from saccade.tasks.image.shown import maps_of, parts_read, shares
+from saccade.tasks.image.shown import Shown, maps_of, parts_read, shares
 from saccade.tasks.labels.ranked import Ranked
 from saccade.tasks.labels.ranking import Ranking
 from saccade.train.task import Unreadable
 
-__all__ = ["Evidence", "VisualAnswer", "attention", "gradient", "jacobian", "pointing"]
+__all__ = [
+    "Evidence",
+    "VisualAnswer",
+    "attention",
+    "gradient",
+    "jacobian",
+    "methods_of",
+    "of_image",
+    "of_words",
+    "pointing",
+    "scored",
+    "sees",
+]
 
 _TOP = 5  # answers in a picture
+_MOVES = "how much each part and word moves it"
+_MEANINGS = {
+    "grad-cam": "where the last features of the image speak for it",
+    "integrated-gradients": "what each part or word adds to it",
+}
 
 
 class Evidence(NamedTuple):
@@ -79,7 +95,7 @@ class VisualAnswer(Ranked):
             return
         by, weights, shape, captions, words = self.evidence
         attends, image, rows = by == "attention", self.query.shown, list(range(len(weights)))
-        title = self.ranking.title + ("" if attends else ": how much each part and word moves it, the most as 1")
+        title = self.ranking.title + ("" if attends else f": {_MEANINGS.get(by, _MOVES)}, the most as 1")
         if words is not None and bool((words < 0).any()):
             title += ", orange against it"
         if len(weights) > MOST_PANELS:  # of a long question that is read word by word; the last read is their mean
@@ -135,24 +151,111 @@ def jacobian(model: Any, source: Visual, ids: Sequence[int], answer: int | None 
     with the logits y of all answers, or the first state of a writer. The image is encoded once. With an answer the
     words have signs, for its logit (`saccade.tasks.looking.signed_jacobian`).
     """
-    answerer = getattr(model, "answerer", model)
-    [embedding] = word_vectors(model)
-    with torch.inference_mode(mode=False):  # a caller may be in inference mode
-        image = Visual(*(None if part is None else part.clone() for part in source))  # type: ignore[arg-type]
-    words = torch.tensor([list(ids)], device=source.values.device)
-    question = Padded(words, words.new_tensor([words.shape[1]]))
-
-    def outputs(copies: Padded) -> Tensor:
-        logits: Tensor = answerer(image._replace(about=torch.zeros_like(copies.lengths)), copies)
-        return logits[:, None]
-
-    vectors, run = embedded(embedding, question, outputs)
-    if answer is None:
-        values = look.sequential_jacobian(run, vectors).cpu()
-    else:
-        values = looking.signed_jacobian(run, vectors, None, words.new_tensor([answer]))
+    answerer, words = getattr(model, "answerer", model), [""] * len(ids)
+    query = of_words(model, Query(Shown("", source.values), "", words, [*ids]), source, answerer, answer or 0, "")
+    values = query.scores("jacobian", signed=answer is not None).values
     looking.check_moves(values)
     return _of_words("jacobian", _scaled(values[0].float()))
+
+
+def methods_of(model: Any) -> list[str]:
+    """Return the names of the methods of a model."""
+    names = [*["attention"] * getattr(model, "attends", False), "gradient", *["jacobian"] * bool(word_vectors(model))]
+    several = hasattr(model, "members")
+    names += ["grad-cam"] * (convolutions_of(model) is not None and not several)
+    return names if several else [*names, "integrated-gradients"]
+
+
+def sees(model: Any) -> bool:
+    """Return whether a model reads images."""
+    model = getattr(model, "members", [model])[0]
+    model = getattr(model, "answerer", model)
+    return getattr(model, "image_encoder", getattr(model, "encoder", None)) is not None
+
+
+def of_words(
+    model: Any, query: Query, source: Visual, score: Callable[..., Tensor], target: int, answer: str
+) -> Subject:
+    """Return the words of a question with an answer. The image is fixed.
+
+    Args:
+        model: in evaluation mode.
+        query: the question.
+        source: its image.
+        score: from images and questions to numbers of answers, `(copies, answers)`.
+        target: number of the answer among them.
+        answer: the answer as text.
+    """
+    embedding = word_vectors(model)[0]
+    with torch.inference_mode(mode=False):  # a caller may be in inference mode
+        image = Visual(*(None if part is None else part.clone() for part in source))  # type: ignore[arg-type]
+    words = torch.tensor([list(query.ids)], device=source.values.device)
+    question = Padded(words, words.new_tensor([words.shape[1]]))
+
+    def features(copies: Padded) -> Tensor:
+        return score(image._replace(about=torch.zeros_like(copies.lengths)), copies)[:, None]
+
+    vectors, run = embedded(embedding, question, features)
+    return Subject(
+        model=model,
+        inputs=vectors,
+        features=run,
+        output=None,
+        targets=words.new_tensor([target]),
+        tokens=tuple(query.tokens),
+        outputs=(answer,),
+        score="logit",
+    )
+
+
+def of_image(
+    model: Any, source: Visual, question: Padded, score: Callable[..., Tensor], answer: str, looked: Looked | None
+) -> Subject:
+    """Return the image of a question with an answer. The question is fixed.
+
+    Args:
+        model: in evaluation mode.
+        source: the image.
+        question: the question.
+        score: from images and questions to the log-probability of the answer, `(copies, 1)`.
+        answer: the answer as text.
+        looked: attention weights, if they are needed.
+    """
+    with torch.inference_mode(mode=False):  # a caller may be in inference mode
+        image = Visual(*(None if part is None else part.clone() for part in source[:3]))  # type: ignore[arg-type]
+        asked = Padded(*(part.clone() for part in question))
+
+    def features(copies: Tensor) -> Tensor:
+        more = (None if part is None else part.expand(len(copies), *part.shape[1:]) for part in image[1:3])
+        words = Padded(*(part.expand(len(copies), *part.shape[1:]) for part in asked))
+        return score(Visual(copies, *more), words)[:, None]
+
+    weights = None if looked is None or looked.weights is None else looked.weights[0].mean(0, keepdim=True)
+    return Subject(
+        model=model,
+        inputs=image.values[0],
+        features=features,
+        output=None,
+        targets=torch.tensor([0]),
+        tokens=(),
+        outputs=(answer,),
+        cells=None if looked is None else looked.shape,
+        score="logit",
+        attended=weights,
+        layer=convolutions_of(model),
+    )
+
+
+def scored(subject: Subject, by: looking.By) -> Evidence:
+    """Return the scores of a method, the most as 1, for and against the answer apart."""
+    values = subject.scores(by).values.float()
+    if subject.tokens:
+        return _of_words(by, _scaled(values[0]))
+    captions = [str(by)]
+    if by == "integrated-gradients":
+        values, captions = torch.cat([values.relu(), (-values).relu()]), ["for it", "against it"]
+    shape = (values.shape[1], values.shape[2]) if values.ndim == 3 else None
+    return Evidence(by, _scaled(values.flatten(1)), shape, captions, None)
 
 
 def pointing(

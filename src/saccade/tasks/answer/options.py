@@ -1,16 +1,15 @@
 """Options of visual question answering."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 from saccade._definitions.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.tasks.image.options import VisualOptions
-from saccade.tasks.looking import check_signed
+from saccade.tasks.looking import By, check_by, check_signed
 
 __all__ = ["LookRequest", "Options"]
-
-By = Literal["attention", "gradient", "jacobian"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +67,8 @@ class LookRequest:
     """
 
     by: By | None = None
-    """Attention, gradient of the answer, or jacobian of all answers by each word.
+    """Method: attention weights, gradients of the answer by pixels and words, Grad-CAM,
+    the Jacobian of all answers by each word, or integrated gradients of pixels.
     Default: attention, or gradient for a model without it."""
 
     signed: bool = False
@@ -76,15 +76,11 @@ class LookRequest:
     by a factor on each word. Default: norms of the Jacobian of all logits."""
 
     def __post_init__(self) -> None:
-        if self.by not in (None, *get_args(By)):
-            raise ArgumentError(f"--by: expected attention, gradient or jacobian, got {self.by}")
+        check_by(self.by, get_args(By))
         check_signed(self.signed, self.by)
 
-    def check(self, *, attends: bool, reads: bool, writes: bool = False) -> None:
+    def check(self, methods: Sequence[str], *, writes: bool = False) -> None:
         """Reject options of a request that its model cannot follow."""
         if self.signed and writes:
             raise ArgumentError("--signed: expected a run that chooses an answer, got one that writes. Leave it out.")
-        if self.by == "jacobian" and not reads:
-            raise ArgumentError("--by: expected gradient of a model that does not read the question, got jacobian")
-        if self.by == "attention" and not attends:
-            raise ArgumentError("--by: expected gradient of a model that does not attend, got attention")
+        check_by(self.by, methods)

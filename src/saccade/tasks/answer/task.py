@@ -9,24 +9,40 @@ from statistics import fmean
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from saccade._system.notes import Once
-from saccade.tasks.answer.answer import VisualAnswer, attention, gradient, jacobian, pointing
+from saccade.models.image_encoder import Visual
+from saccade.models.padded import Padded
+from saccade.tasks.answer.answer import (
+    Evidence,
+    VisualAnswer,
+    attention,
+    gradient,
+    jacobian,
+    methods_of,
+    of_image,
+    of_words,
+    pointing,
+    scored,
+    sees,
+)
 from saccade.tasks.answer.codec import Batch, Encoded, Query, Questions
 from saccade.tasks.answer.data import BUILTIN, Corpus, Posed, open_corpus
 from saccade.tasks.answer.data.agreement import agreement
 from saccade.tasks.answer.data.questions import COLUMNS
 from saccade.tasks.answer.options import LookRequest, Options
 from saccade.tasks.answer.outputs import WrittenAnswers
+from saccade.tasks.ensembles import check_drawn
+from saccade.tasks.explaining import Subject
 from saccade.tasks.groups import means
-from saccade.tasks.image.influence import word_vectors
 from saccade.tasks.image.pictures import IMAGE
 from saccade.tasks.image.pointing import Pointing, metrics_of
 from saccade.tasks.image.sight import suited
 from saccade.tasks.image.texts import by_image, open_texts
 from saccade.tasks.labels.baselines import usual
 from saccade.tasks.labels.metrics import HEADLINE, confusion
+from saccade.tasks.labels.ranking import Ranking
 from saccade.tasks.labels.request import Request
 from saccade.tasks.predictor import Predictor
 from saccade.tasks.request import NoOptions, completed
@@ -77,8 +93,9 @@ class AnswersQuestions(Predictor):
     def check(self, model: nn.Module, request: Any) -> None:
         """Reject more answers than there are, and pictures that the model does not have."""
         if isinstance(request, LookRequest):
-            writes = isinstance(self.codec.output, WrittenAnswers)
-            request.check(attends=getattr(model, "attends", False), reads=bool(word_vectors(model)), writes=writes)
+            methods = methods_of(model)
+            check_drawn(model, request.by, methods)
+            request.check(methods, writes=isinstance(self.codec.output, WrittenAnswers))
         else:
             self.codec.output.check(completed(Request, request))
 
@@ -88,6 +105,10 @@ class AnswersQuestions(Predictor):
         source = batch.visual, batch.question
         written = isinstance(self.codec.output, WrittenAnswers)
         return (source, torch.full((len(inputs), 1), BEGIN)) if written else source
+
+    def subjects(self, model: Any, inputs: Sequence[Query], request: Any) -> list[Subject]:
+        """Return images with their questions and answers."""
+        return [self._subject(model, query, request) for query in inputs]
 
     def answer(
         self, model: nn.Module, inputs: Sequence[Query | Unreadable], request: Any, form: Form = "lines"
@@ -111,12 +132,40 @@ class AnswersQuestions(Predictor):
         logits = None if looked is None else looked.logits
         ranking = output.ranking(model, source, question, count=count, logits=logits)
         evidence = None if looked is None else attention(model, looked, query.tokens)
-        if form == "pictures" and look.by == "jacobian":
-            evidence = jacobian(model, source, query.ids, ranking.best if look.signed else None)
-        elif form == "pictures" and evidence is None:
-            score = partial(output.log_probs, model, [ranking.labels[ranking.best]])
-            evidence = gradient(model, source, question, score)
+        if form == "pictures" and evidence is None:
+            evidence = self._evidence(model, query, Visual(*source), question, ranking, look)
         return VisualAnswer(query, ranking, count, evidence)
+
+    def _evidence(
+        self, model: Any, query: Query, source: Visual, question: Padded, ranking: Ranking, look: LookRequest
+    ) -> Evidence:
+        """Return the scores of a method other than attention."""
+        best, output = ranking.labels[ranking.best], self.codec.output
+        if look.by in (None, "gradient"):
+            return gradient(model, source, question, partial(output.log_probs, model, [best]))
+        if look.by == "jacobian":
+            return jacobian(model, source, query.ids, ranking.best if look.signed else None)
+        of_answer = self._subject(model, query, look)
+        return scored(of_answer, look.by)
+
+    def _subject(self, model: Any, query: Query, look: LookRequest) -> Subject:
+        """Return an image, or the words of its question, with the best answer."""
+        output, batch = self.codec.output, self.codec.collate([Encoded(query.shown.seen, query.ids, {})])
+        source, question, _ = batch.to(next(model.parameters()).device)
+        ranking = output.ranking(model, source, question, count=1)
+        best, words = ranking.labels[ranking.best], look.by == "jacobian" or not sees(model)
+        if look.by == "jacobian":
+            logits = getattr(model, "answerer", model)
+            return of_words(model, query, source, lambda *given: logits(*given), ranking.best, best)
+        log_probs = partial(output.log_probs, model)
+
+        def score(*given: Any) -> Tensor:
+            return log_probs([best] * len(given[1].lengths), *given)[:, None]
+
+        if words:
+            return of_words(model, query, source, score, 0, best)
+        looked = model.look(source, question) if look.by == "attention" else None
+        return of_image(model, source, question, score, best, looked)
 
 
 def measured(

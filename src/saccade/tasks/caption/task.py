@@ -11,23 +11,27 @@ from torch import Tensor, nn
 
 from saccade.data.dataset import spread
 from saccade.errors import ArgumentError
+from saccade.tasks.attention_graph import stacked
 from saccade.tasks.batches import in_batches
-from saccade.tasks.caption.answer import ImageCaption, grid, pointing
+from saccade.tasks.caption.answer import ImageCaption, grid, pointing, scored
 from saccade.tasks.caption.codec import Captions
 from saccade.tasks.caption.data import BUILTIN, COLUMNS, Corpus, open_corpus
 from saccade.tasks.caption.metrics import baseline, headline, measured
 from saccade.tasks.caption.options import RECIPES, REQUESTS, Options
+from saccade.tasks.ensembles import check_drawn
+from saccade.tasks.explaining import Subject
 from saccade.tasks.generate.batch import target_ids
 from saccade.tasks.generate.coverage import Request
 from saccade.tasks.generate.generate import Output, best_texts
 from saccade.tasks.generate.predictor import Block, Generates, evaluate, shortest
 from saccade.tasks.image.images import SUFFIXES
-from saccade.tasks.image.influence import influence
+from saccade.tasks.image.influence import convolutions_of, subject
 from saccade.tasks.image.linear import colours
 from saccade.tasks.image.options import LookRequest
 from saccade.tasks.image.shown import Shown, maps_of
 from saccade.tasks.image.sight import suited
 from saccade.tasks.image.texts import by_image, open_texts, training_texts
+from saccade.tasks.looking import check_by
 from saccade.tasks.task import Job, Task
 from saccade.train.task import Baseline, Evaluation, Form, Suited, Unreadable
 
@@ -130,8 +134,17 @@ class Describes(Generates):
         return Baseline(metrics, about, round(time.perf_counter() - began, 3))
 
     def check_look(self, model: nn.Module, look: LookRequest) -> None:
-        """Reject pictures of attention of a model without."""
-        look.check(attends=self.attends(model))
+        """Reject methods that the model does not have."""
+        methods = ["attention"] * self.attends(model) + ["gradient"]
+        if not hasattr(model, "members"):
+            methods += ["rollout", "flow"] * stacked(model) + ["integrated-gradients"]
+            methods += ["grad-cam"] * (convolutions_of(model) is not None)
+        check_drawn(model, look.by, methods)
+        check_by(look.by, methods)
+
+    def explained(self, model: Any, sample: Shown, output: Output) -> Subject:
+        """Return an image and its caption."""
+        return subject(model, sample, output.ids, grid(model, sample), output.tokens, output.weights)
 
     def describe(
         self,
@@ -146,9 +159,10 @@ class Describes(Generates):
         if isinstance(sample, Unreadable) or form == "lines":
             return ImageCaption(sample, outputs, count)
         answer = ImageCaption(sample, outputs, count, grid(model, sample))
-        if form == "pictures" and outputs and (look.by == "gradient" or outputs[0].weights is None):
-            gradients = influence(model, sample, outputs[0].ids, answer.shape)
-            answer = replace(answer, influence=maps_of(sample, gradients, answer.shape))
+        by = look.by or ("attention" if outputs and outputs[0].weights is not None else "gradient")
+        if form == "pictures" and outputs and by != "attention":
+            shares, meaning = scored(model, sample, outputs[0], answer.shape, by)
+            answer = replace(answer, influence=maps_of(sample, shares, answer.shape), meaning=meaning)
         return answer
 
 

@@ -17,6 +17,7 @@ from saccade.models.ram import Path
 from saccade.models.strings import symbol_logits
 from saccade.tasks.glimpse.eyes import most_glimpses, numbers_of
 from saccade.tasks.glimpse.spelling import Spelling, Strings
+from saccade.tasks.image import maps
 from saccade.tasks.image.dataset import pixels
 from saccade.tasks.image.images import Pixels
 from saccade.tasks.image.maps import LookRequest, Maps, draw_maps, maps_of
@@ -24,7 +25,7 @@ from saccade.tasks.labels.ranked import Ranked
 from saccade.tasks.labels.ranking import Ranking, probabilities
 from saccade.train.task import Form, Unreadable
 
-__all__ = ["EyeAnswer", "Seen", "answers"]
+__all__ = ["EyeAnswer", "Seen", "answers", "methods_of", "sides_of"]
 
 
 class Seen(NamedTuple):
@@ -107,6 +108,19 @@ class EyeAnswer(Ranked):
         )
 
 
+def sides_of(model: Any) -> tuple[int, ...]:
+    """Return the pixels of the side of each scale of a glimpse, () without glimpses."""
+    retina = getattr(getattr(model, "glimpse", None), "retina", None)
+    return () if retina is None else tuple(retina.size << scale for scale in range(retina.scales))
+
+
+def methods_of(model: Any, labels: Spelling) -> list[str]:
+    """Return the names of the methods of a model. Pictures of glimpses are those of attention."""
+    if sides_of(model):
+        return ["attention"]
+    return [] if labels.strings else maps.methods_of(model)
+
+
 def seen_share(location: Tensor, sides: Sequence[int], size: Sequence[int]) -> float:
     """Return the share of pixels in the sharp patches of a path `(glimpses, 2)`.
 
@@ -130,6 +144,7 @@ def answers(
     rollouts: int | None,
     seed: int,
     form: Form,
+    look: LookRequest,
 ) -> list[EyeAnswer]:
     """Return labels of each image, and its first path.
 
@@ -141,10 +156,10 @@ def answers(
         rollouts: number of paths of the mean probabilities. None for the likeliest path.
         seed: of the run.
         form: of the answers.
+        look: options of pictures.
     """
     device, results = next(model.parameters()).device, []
-    retina = getattr(getattr(model, "glimpse", None), "retina", None)
-    sides = () if retina is None else tuple(retina.size << scale for scale in range(retina.scales))
+    sides = sides_of(model)
     for image in images:
         if isinstance(image, Unreadable):
             results.append(EyeAnswer(image, None, count))
@@ -164,7 +179,7 @@ def answers(
             if sides:
                 maps = _policy_maps(model, path, size)
             elif isinstance(ranking, Ranking):
-                maps = maps_of(model, batch.to(device), ranking, LookRequest(by="gradient"))
+                maps = maps_of(model, batch.to(device), ranking, look)
         results.append(EyeAnswer(image, ranking, count, glimpsed, sides, maps))
     return results
 

@@ -7,7 +7,9 @@ from saccade._definitions.checks import in_ranges
 from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
 from saccade.models.checks import below_one
+from saccade.tasks.image import maps
 from saccade.tasks.labels import request as labels
+from saccade.tasks.looking import By
 from saccade.tasks.request import NoOptions
 
 __all__ = ["RECIPES", "REQUESTS", "EvalRequest", "LookRequest", "Options", "Request"]
@@ -113,12 +115,17 @@ class Request(EvalRequest, labels.Request):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LookRequest(NoOptions):
+class LookRequest(maps.LookRequest):
     """Options of pictures.
 
     >>> LookRequest().likeliest
     False
     """
+
+    by: By | None = None
+    """Method: the glimpses and their probabilities (attention). Of a model without glimpses:
+    gradients by pixels, Grad-CAM of its convolution, or integrated gradients of pixels.
+    Default: attention, or gradient for a model without it."""
 
     likeliest: bool = False
     """Draw the most probable path instead of a sampled one."""

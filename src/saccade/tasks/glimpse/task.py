@@ -14,7 +14,8 @@ from saccade.errors import ArgumentError
 from saccade.models.policies import Gaussian
 from saccade.models.ram import Path
 from saccade.models.strings import symbol_logits
-from saccade.tasks.glimpse.answer import EyeAnswer, answers
+from saccade.tasks.explaining import Subject
+from saccade.tasks.glimpse.answer import EyeAnswer, answers, methods_of, sides_of
 from saccade.tasks.glimpse.data import BUILTIN, longest_label, open_data
 from saccade.tasks.glimpse.eyes import Eyes, most_glimpses, numbers_of
 from saccade.tasks.glimpse.options import RECIPES, REQUESTS, EvalRequest, LookRequest, Options, Request
@@ -24,6 +25,7 @@ from saccade.tasks.image.dataset import Dataset, Scaled, check_scaled
 from saccade.tasks.image.dataset import Example as Labelled
 from saccade.tasks.image.images import SUFFIXES, Pixels, batch_of, image_of
 from saccade.tasks.image.labelled import LabelledImages, Sample
+from saccade.tasks.image.maps import subjects
 from saccade.tasks.image.sources import COLUMNS
 from saccade.tasks.labels.metrics import HEADLINE, confusion
 from saccade.tasks.labels.ranks import Ranks
@@ -201,9 +203,18 @@ class Glimpses(Predictor):
         return {"majority": self.codec.spelling.baseline(learned, targets, split)}
 
     def check(self, model: nn.Module, request: Any) -> None:
-        """Reject more answers than there are labels."""
-        if not isinstance(request, LookRequest):
+        """Reject more answers than labels, and methods that the model does not have."""
+        if isinstance(request, LookRequest):
+            request.check(model, self.codec.labels, methods_of(model, self.codec.spelling))
+        else:
             check_count(completed(Request, request), self.codec.spelling.most)
+
+    def subjects(self, model: Any, inputs: Sequence[Pixels], request: Any) -> list[Subject]:
+        """Return images with their most probable class, or that of a request."""
+        if sides_of(model):
+            way_out = "`saccade predict --json` has the path of its glimpses."
+            raise ArgumentError(f"by: expected a run that reads whole images, got one of glimpses. {way_out}")
+        return subjects(model, inputs, self.codec.labels, request)
 
     def answer(
         self, model: nn.Module, inputs: Sequence[Pixels | Unreadable], request: Any, form: Form = "lines"
@@ -212,7 +223,8 @@ class Glimpses(Predictor):
         drawn = isinstance(request, LookRequest)
         chosen = Request(likeliest=request.likeliest) if drawn else completed(Request, request)
         rollouts = None if chosen.likeliest else chosen.rollouts or 1
-        return answers(model, inputs, self.codec.spelling, chosen.nbest, rollouts, self.codec.options.seed, form)
+        look, seed = request if drawn else LookRequest(), self.codec.options.seed
+        return answers(model, inputs, self.codec.spelling, chosen.nbest, rollouts, seed, form, look)
 
     def _rollouts(self, request: Any) -> int:
         return completed(EvalRequest, request).rollouts or int(self.codec.options.rollouts)

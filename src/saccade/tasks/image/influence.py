@@ -10,11 +10,24 @@ from saccade._threads import hooked
 from saccade.look._jacobian import differentiable
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
+from saccade.tasks.attention_graph import stacked
+from saccade.tasks.explaining import Subject
 from saccade.tasks.image.shown import Shown, shares
 from saccade.tasks.image.sight import visual as visual_of
 from saccade.tasks.text.special import BEGIN, END
 
-__all__ = ["Gradients", "Score", "cells_of", "gradients", "images_of", "influence", "moved", "word_vectors"]
+__all__ = [
+    "Gradients",
+    "Score",
+    "cells_of",
+    "convolutions_of",
+    "gradients",
+    "images_of",
+    "influence",
+    "moved",
+    "subject",
+    "word_vectors",
+]
 
 _COPIES = 16  # of an image, for the gradients of as many words at once
 
@@ -125,6 +138,61 @@ def influence(model: Any, image: Shown, ids: Sequence[int], shape: tuple[int, in
         return shares(by_image, shape).cpu()
 
     return torch.cat([of_words(every[first : first + _COPIES]) for first in every[::_COPIES]])
+
+
+def convolutions_of(model: Any) -> nn.Module | None:
+    """Return the module of the last map of an image encoder, None for features."""
+    model = _members(model)[0]
+    network = getattr(getattr(model, "image_encoder", getattr(model, "encoder", None)), "cnn", None)
+    module: nn.Module | None = None if network is None else network.get_submodule(network.last_layer)
+    return module
+
+
+def subject(
+    model: Any,
+    image: Shown,
+    ids: Sequence[int],
+    shape: tuple[int, int] | None,
+    words: tuple[str, ...] = (),
+    attended: Tensor | None = None,
+) -> Subject:
+    """Return an image and a text about it, which is held fixed.
+
+    Args:
+        model: a writer about images, in evaluation mode.
+        image: the image, or its features.
+        ids: of the text, without an end.
+        shape: rows and columns of cells, or None of regions.
+        words: of the text, with a mark for the end.
+        attended: attention weights `(len(ids) + 1, cells)`, or None without attention.
+    """
+    device = next(model.parameters()).device
+    with torch.inference_mode(mode=False):  # answers are computed in inference mode
+        before, after = (torch.tensor(row, device=device) for row in ([BEGIN, *ids], [*ids, END]))
+        seen = Visual(*(None if part is None else part.clone() for part in visual_of([image.seen]).to(device)[:3]))  # type: ignore[arg-type]
+
+    def features(copies: Tensor) -> Tensor:
+        count = len(copies)
+        more = (None if part is None else part.expand(count, *part.shape[1:]) for part in seen[1:3])
+        if hasattr(model, "members"):  # whose probabilities have no features in common
+            return model(Visual(copies, *more), before.expand(count, -1))  # type: ignore[no-any-return]
+        return model.features(Visual(copies, *more), before.expand(count, -1))  # type: ignore[no-any-return]
+
+    positions = seen.values.shape[1] if shape is None else shape[0] * shape[1]
+    layers = stacked(model) and attended is not None
+    return Subject(
+        model=model,
+        inputs=seen.values[0],
+        features=features,
+        output=None if hasattr(model, "members") else model.output,
+        targets=after,
+        tokens=(),
+        outputs=words,
+        cells=shape,
+        attended=attended,
+        readers=positions + torch.arange(len(after))[:, None] if layers else None,
+        layer=convolutions_of(model),
+    )
 
 
 def cells_of(model: Any, visual: Visual) -> tuple[int, int] | None:

@@ -1,20 +1,33 @@
 """Maps of the evidence for a class: attention, gradients and Grad-CAM."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from saccade._definitions.numerics import divide
 from saccade.errors import ArgumentError
-from saccade.look import grad_cam, overlays, record, saliency
+from saccade.look import overlays, record
 from saccade.look._files import file_name
+from saccade.tasks.ensembles import check_drawn
+from saccade.tasks.explaining import Subject
+from saccade.tasks.image.dataset import pixels
 from saccade.tasks.image.images import Pixels
-from saccade.tasks.labels.ranking import Ranking
+from saccade.tasks.labels.ranking import Ranking, probabilities
+from saccade.tasks.looking import By, check_by
 
-__all__ = ["LookRequest", "Maps", "attends", "draw_maps", "maps_of"]
+__all__ = ["LookRequest", "Maps", "attends", "draw_maps", "maps_of", "methods_of", "subject", "subjects"]
+
+
+_OF_CLASSES = ("gradient", "grad-cam", "integrated-gradients")
+_MEANINGS = {
+    "gradient": "how much each pixel moves it",
+    "grad-cam": "where its last features speak for it",
+    "integrated-gradients": "what each pixel adds to it",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,22 +38,41 @@ class LookRequest:
     True
     """
 
-    by: Literal["attention", "gradient", "grad-cam"] | None = None
-    """Method: attention weights of some positions (attention),
-    gradients of the class by each pixel (gradient), or Grad-CAM of the last features (grad-cam).
+    by: By | None = None
+    """Method of the maps: attention weights of some positions, gradients by pixels,
+    Grad-CAM of the last features, or integrated gradients of pixels.
     Default: attention, or gradient for a model without it."""
 
     label: str | None = None
     """Class of the gradients. Default: the most probable one."""
 
-    def check(self, model: Any, labels: tuple[str, ...]) -> None:
-        """Reject an unknown class, and attention of a model without it."""
+    faithful: bool = False
+    """Measure how far the class depends on the pixels with the highest scores."""
+
+    def check(self, model: Any, labels: tuple[str, ...], methods: Sequence[str] | None = None) -> None:
+        """Reject an unknown class, and methods that a model does not have."""
         if self.label is not None and self.label not in labels:
             raise ArgumentError(f"--label: expected one of {', '.join(labels):.200}, got {self.label}")
-        if self.label is not None and self.by not in ("gradient", "grad-cam"):
-            raise ArgumentError("--label: expected only with --by gradient or grad-cam")
-        if self.by == "attention" and not attends(model):
-            raise ArgumentError("--by: expected gradient or grad-cam of a model that does not attend, got attention")
+        if self.label is not None and self.by not in _OF_CLASSES:
+            raise ArgumentError(f"--label: expected only with --by {', '.join(_OF_CLASSES[:-1])} or {_OF_CLASSES[-1]}")
+        methods = methods_of(model) if methods is None else methods
+        check_drawn(model, self.by, methods)
+        check_by(self.by, methods)
+
+
+def methods_of(model: Any) -> list[str]:
+    """Return the names of the methods of a classifier of images."""
+    if hasattr(model, "members"):
+        return ["gradient", "integrated-gradients"]
+    layer = ["grad-cam"] * (layer_of(model) is not None)
+    return [*["attention"] * attends(model), "gradient", *layer, "integrated-gradients"]
+
+
+def layer_of(model: Any) -> nn.Module | None:
+    """Return the module of the last map of features, if a model has one."""
+    name = getattr(model, "last_layer", None)
+    module: nn.Module | None = getattr(model, "conv", None) if name is None else model.get_submodule(name)
+    return module
 
 
 class Maps(NamedTuple):
@@ -71,13 +103,53 @@ def maps_of(model: Any, image: Tensor, ranking: Ranking, look: LookRequest) -> M
     if by == "attention":
         return _attention(model, image)
     label = ranking.best if look.label is None else ranking.labels.index(look.label)
-    target = torch.tensor([label])
-    if by == "gradient":
-        values, meaning = saliency(model, image, target), "how much each pixel moves it"
-    else:
-        values, meaning = grad_cam(model, image, target, model.last_layer), "where its last features speak for it"
-    scaled = divide(values, values.amax()).cpu()
-    return Maps(by, scaled, [ranking.labels[label]], [None], f"{meaning} ({by}), the most as 1")
+    scores = subject(model, image, ranking.labels, label).scores(by, faithfulness=look.faithful)
+    values, name = scores.values, ranking.labels[label]
+    captions = [name]
+    if by == "integrated-gradients":
+        values, captions = torch.cat([values.relu(), (-values).relu()]), [f"for {name}", f"against {name}"]
+    title = f"{_MEANINGS[by]} ({by}), the most as 1"
+    title = f"{title}; {scores.remark}" if scores.remark else title
+    return Maps(by, divide(values, values.amax()), captions, [None] * len(captions), title)
+
+
+def subject(model: Any, image: Tensor, labels: Sequence[str], label: int) -> Subject:
+    """Return an image `(1, channels, height, width)` in [0, 1] and one of its classes."""
+    with torch.inference_mode(mode=False):
+        inputs = image[0].clone()
+    shape = inputs.shape
+
+    def probability(units: Tensor) -> Tensor:
+        return probabilities(model(units.mT.unflatten(2, shape[1:])))[:, label].to(units.device)
+
+    weights, cells = _weights(model, image) if attends(model) else (None, None)
+    return Subject(
+        model=model,
+        inputs=inputs,
+        features=lambda copies: model(copies)[:, None],
+        output=None,
+        targets=torch.tensor([label]),
+        tokens=(),
+        outputs=(labels[label],),
+        cells=cells,
+        score="logit",
+        attended=None if weights is None else weights.mean(0, keepdim=True),
+        layer=layer_of(model),
+        missing=inputs.mean((1, 2)),
+        units=inputs.flatten(1).mT[None],
+        probability=probability,
+    )
+
+
+def subjects(model: Any, inputs: Sequence[Pixels], labels: tuple[str, ...], look: LookRequest) -> list[Subject]:
+    """Return images with their most probable class, or that of a request."""
+
+    def one(item: Pixels) -> Subject:
+        image = pixels(item.image)[None].to(next(model.parameters()).device)
+        label = int(model(image)[0].argmax()) if look.label is None else labels.index(look.label)
+        return subject(model, image, labels, label)
+
+    return list(map(one, inputs))
 
 
 def draw_maps(image: Pixels, title: str, maps: Maps, folder: Path, *, json: bool) -> list[Path]:
@@ -96,14 +168,20 @@ def draw_maps(image: Pixels, title: str, maps: Maps, folder: Path, *, json: bool
     )
 
 
-def _attention(model: Any, image: Tensor) -> Maps:
-    """Attention of four positions, the mean of the heads."""
+def _weights(model: Any, image: Tensor) -> tuple[Tensor, tuple[int, int]]:
+    """Attention of all positions, the mean of the heads, and their rows and columns."""
     with record(model, detach=True) as records:
         shape = model.attention_shape(image)
     weights = records[-1][1].weights
     assert weights is not None
+    return weights.mean(1)[0], shape
+
+
+def _attention(model: Any, image: Tensor) -> Maps:
+    """Attention of four positions, the mean of the heads."""
+    weights, shape = _weights(model, image)
     rows, columns = shape
-    mean = weights.mean(1)[0].cpu().unflatten(1, shape)
+    mean = weights.cpu().unflatten(1, shape)
     down, across = (sorted({count // 6, count - 1 - count // 6}) for count in shape)  # in the outer thirds
     positions = [(row, column) for row in down for column in across]
     chosen = torch.stack([mean[row * columns + column] for row, column in positions])

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import get_args
 
 from saccade._definitions.checks import in_ranges
 from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
 from saccade.tasks.image.features.store import FeatureStore
 from saccade.tasks.image.pictures import check_size
+from saccade.tasks.looking import By, check_by
 from saccade.train.options import PATH
 
 __all__ = ["LookRequest", "VisualOptions"]
@@ -89,16 +90,10 @@ class LookRequest:
     True
     """
 
-    by: Literal["attention", "gradient"] | None = None
-    """Method: attention weights (attention),
-    or gradients of the words by each part of the image (gradient).
+    by: By | None = None
+    """Method of the maps: attention weights, their rollout or flow through layers,
+    gradients of the words by each part of the image, Grad-CAM, or integrated gradients.
     Default: attention, or gradient for a model without it."""
 
     def __post_init__(self) -> None:
-        if self.by not in (None, "attention", "gradient"):
-            raise ArgumentError(f"--by: expected attention or gradient, got {self.by}")
-
-    def check(self, *, attends: bool) -> None:
-        """Reject attention of a model without it."""
-        if self.by == "attention" and not attends:
-            raise ArgumentError("--by: expected gradient of a model that does not attend, got attention")
+        check_by(self.by, get_args(By))

@@ -1,24 +1,29 @@
 """Labels of the words of a text, as in tagging and named-entity recognition."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from saccade import look
 from saccade.data.dataset import training_sample
 from saccade.look._figure import rounded
 from saccade.look._files import file_name
+from saccade.models.padded import Padded
 from saccade.tasks.answered import Answered
+from saccade.tasks.attention_graph import stacked
+from saccade.tasks.explaining import Subject, embedded, text_methods
 from saccade.tasks.labels.baselines import usual
 from saccade.tasks.labels.labelled import LabelledText
 from saccade.tasks.labels.metrics import confusion, measured
+from saccade.tasks.looking import MOVED, LookRequest, Moved
 from saccade.tasks.predictor import Predictor
 from saccade.tasks.text.codec import Text
-from saccade.train.task import Baseline, Evaluation, Metric
+from saccade.train.task import Answer, Baseline, Evaluation, Form, Metric, Unreadable
 
 __all__ = ["LabelledWords", "WordLabels", "span_f1"]
 
@@ -33,11 +38,13 @@ class LabelledWords(Answered):
         text: the text.
         labels: of its words, none if it is blank.
         weights: attention, `(words, words)`, or None without attention or if lines are written.
+        moved: scores of words for each label, in pictures of other methods than attention.
     """
 
     text: Text
     labels: Sequence[str]
     weights: Tensor | None = None
+    moved: Moved | None = None
 
     def lines(self) -> list[str]:
         """Return the labels with spaces between."""
@@ -50,11 +57,16 @@ class LabelledWords(Answered):
 
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
         """Draw the attention of each word, with its label."""
-        if self.weights is None:
+        moved = self.moved or Moved(self.weights, "Labels", "weight") if self.weights is not None else self.moved
+        if moved is None:
             return
+        values, title, scale, signed = moved
         rows = [f"{word}/{label}" for word, label in zip(self.text.tokens, self.labels, strict=True)]
         path, axes = folder / file_name(self.text.text), ("attended to →", "attends ↓")
-        yield from look.alignment(self.weights, self.text.tokens, rows, path, title="Labels", axes=axes, json=json)
+        options: dict[str, Any] = {"title": title, "scale": scale, "signed": signed, "json": json}
+        if self.moved is not None:
+            options["verb"], axes = MOVED, ("read →", "labelled ↓")
+        yield from look.alignment(values, self.text.tokens, rows, path, axes=axes, **options)
 
 
 class WordLabels(Predictor):
@@ -93,6 +105,53 @@ class WordLabels(Predictor):
             return self._metrics([[next(remaining) for _ in text] for text in targets], targets)
 
         return usual(pairs, [*chain(*words)], metrics, "word", "the most frequent label of the word")
+
+    def check(self, model: nn.Module, request: Any) -> None:
+        """Reject methods that the model does not have."""
+        if isinstance(request, LookRequest):
+            request.check_method(model, text_methods(model, getattr(model, "norm", None), attends=True), attends=True)
+
+    def answer(self, model: nn.Module, inputs: Sequence[Any], request: Any, form: Form = "lines") -> Sequence[Answer]:
+        """Label the words of texts, with the scores of a method in pictures."""
+        answers: Any = super().answer(model, inputs, request, form)
+        if form != "pictures" or not isinstance(request, LookRequest) or request.by in (None, "attention"):
+            return answers  # type: ignore[no-any-return]
+
+        def scored(answer: LabelledWords) -> LabelledWords:
+            if not answer.labels or request.by is None:
+                return answer
+            scores = self._subject(model, answer).scores(request.by, signed=request.signed)
+            return replace(answer, moved=Moved.by(request.by, scores.values, scores.method, signed=request.signed))
+
+        return [answer if isinstance(answer.text, Unreadable) else scored(answer) for answer in answers]
+
+    def subjects(self, model: Any, inputs: Sequence[Text], request: Any) -> list[Subject]:
+        """Return texts with their labels."""
+        answers: Any = super().answer(model, inputs, request, "json")
+        return [self._subject(model, answer) for answer in answers]
+
+    def _subject(self, model: Any, answer: LabelledWords) -> Subject:
+        source = self.codec.collate([answer.text]).source.to(next(model.parameters()).device)
+        count, labels = len(answer.labels), self.codec.labels
+
+        def logits(copies: Padded) -> Tensor:
+            rows: Tensor = model(copies)
+            return rows.view(len(copies.lengths), count, -1)
+
+        embedding = getattr(model, "members", [model])[0].words.embedding
+        vectors, run = embedded(embedding, source, logits)
+        return Subject(
+            model=model,
+            inputs=vectors,
+            features=run,
+            output=None,
+            targets=torch.tensor([labels.index(label) for label in answer.labels]),
+            tokens=tuple(answer.text.tokens),
+            outputs=tuple(answer.labels),
+            attended=answer.weights,
+            readers=torch.arange(count)[:, None] if stacked(model) else None,
+            layer=getattr(model, "norm", None),
+        )
 
     def reply(self, item: Text, prediction: Sequence[int] | None, weights: Tensor | None) -> LabelledWords:
         """Return the labels of a text."""

@@ -24,7 +24,7 @@ from saccade.tasks.memorize.data import Language
 from saccade.tasks.memorize.episode import Episode, pad
 from saccade.train.task import Form
 
-__all__ = ["Asked", "MemoryAnswer", "described", "logits_of", "memories", "subject"]
+__all__ = ["Asked", "MemoryAnswer", "described", "explained", "logits_of", "memories", "methods_of", "subject"]
 
 _TITLE = 40  # characters of a question in a title
 _STEPS = 20_000  # of the sequences of a batch, padding included
@@ -132,7 +132,7 @@ def described(
     steps = language.labels(question.text, answer.texts[0])
     episode = Episode(*(part[: len(steps) or None] for part in question.episode))  # without steps behind the end
     if form == "pictures" and (by := getattr(request, "by", None)) not in (None, "attention"):
-        scores = subject(model, question, episode, logits, steps).scores(by, signed=request.signed)
+        scores = subject(model, episode, logits, steps).scores(by, signed=request.signed)
         moved = Moved.by(by, scores.values, scores.method, signed=request.signed)
         return replace(answer, steps=steps, title=moved.title, moved=moved)
     with look.record(model, detach=True, required=False) as records:
@@ -151,13 +151,47 @@ def described(
     return replace(answer, panels=[inputs, *answered, *panels], title=f"{right.sum()} of {right.numel()} bits right")
 
 
-def subject(model: Any, question: Asked, episode: Episode, logits: Tensor, texts: Sequence[str]) -> Subject:
+def methods_of(model: Any, language: Language) -> list[str]:
+    """Return the names of the methods of a model. Vectors of bits have no probability of an answer."""
+    member = getattr(model, "members", [model])[0]
+    names = ["attention"] * (bool(memories(member)) or type(member).attended is not Memorizer.attended)
+    if hasattr(model, "members"):
+        return names
+    transformer, symbols = isinstance(model, CausalTransformer), language.sizes.symbols
+    names += ["rollout", "flow"] * transformer
+    names += ["gradient", *["grad-cam"] * transformer, "integrated-gradients"] if symbols else []
+    return [*names, "jacobian"]
+
+
+def explained(model: Any, question: Asked, logits: Tensor, language: Language) -> Subject:
+    """Return a question with its answer, without the steps behind its end.
+
+    Args:
+        model: in evaluation mode.
+        question: the question, which is not blank.
+        logits: at the answering steps.
+        language: of questions and answers.
+    """
+    assert question.episode is not None
+    [text] = language.said(logits, 1)
+    steps = language.labels(question.text, text)
+    episode = Episode(*(part[: len(steps) or None] for part in question.episode))
+    answer = subject(model, episode, logits, steps)
+    with look.record(model, detach=True, required=False) as records:
+        model.trace(pad([episode]).source.to(next(model.parameters()).device))
+    matrices = [*model.attended(records).values()]
+    if not matrices or any(matrix.shape != (len(steps or episode.asked),) * 2 for matrix in matrices):
+        return answer
+    mean = torch.stack([matrix.mT.float() for matrix in matrices]).mean(0)
+    return replace(answer, attended=mean[torch.as_tensor(episode.asked).bool()])
+
+
+def subject(model: Any, episode: Episode, logits: Tensor, texts: Sequence[str]) -> Subject:
     """Return a question and what is written at its answering steps.
 
     Args:
         model: in evaluation mode.
-        question: the question.
-        episode: its sequence, without steps behind the end.
+        episode: the sequence of a question, without steps behind the end.
         logits: at the answering steps.
         texts: input or answer at each step, () for vectors.
     """

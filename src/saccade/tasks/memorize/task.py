@@ -17,12 +17,21 @@ from saccade.data.naming import Names
 from saccade.errors import ArgumentError
 from saccade.models.padded import Padded
 from saccade.tasks.batches import POOL, Sampler
-from saccade.tasks.memorize.answer import Asked, MemoryAnswer, described, logits_of, memories
+from saccade.tasks.explaining import Subject
+from saccade.tasks.memorize.answer import (
+    Asked,
+    MemoryAnswer,
+    described,
+    explained,
+    logits_of,
+    memories,
+    methods_of,
+)
 from saccade.tasks.memorize.data import BUILTIN, COLUMNS, Language, Stories, open_corpus
 from saccade.tasks.memorize.ensemble import Ensemble
 from saccade.tasks.memorize.episode import Batch, Episode, Item, pad
 from saccade.tasks.memorize.metrics import HEADLINE, baselines, cost, judged, measured
-from saccade.tasks.memorize.options import RECIPES, REQUESTS, STORIES, Options
+from saccade.tasks.memorize.options import RECIPES, REQUESTS, STORIES, LookRequest, Options
 from saccade.tasks.memorize.problem import Problem
 from saccade.tasks.memorize.problems import PROBLEMS
 from saccade.tasks.memorize.room import check_answering, check_cells, check_training
@@ -169,6 +178,8 @@ class Memorizes(Predictor):
         if getattr(request, "signed", False) and not self.codec.language.sizes.symbols:
             way_out = "Leave it out: --by jacobian draws the norm over all bits."
             raise ArgumentError(f"--signed: expected a run that writes a symbol a step, got one of bits. {way_out}")
+        if isinstance(request, LookRequest):
+            request.check_method(model, methods_of(model, self.codec.language), attends=True)
         if (cells := getattr(request, "cells", None)) is None:
             return
         if not (networks := memories(model)):
@@ -186,6 +197,12 @@ class Memorizes(Predictor):
             answers = iter([described(model, *pair, language, count, form, request) for pair in pairs])
         blank = MemoryAnswer(None, [], count)
         return [blank if getattr(line, "episode", None) is None else next(answers) for line in inputs]
+
+    def subjects(self, model: Any, inputs: Sequence[Asked], request: Any) -> list[Subject]:
+        """Return questions with their answers."""
+        with _with_cells(model, request):
+            logits = logits_of(model, [question.episode for question in inputs if question.episode is not None])
+        return [explained(model, *pair, self.codec.language) for pair in zip(inputs, logits, strict=True)]
 
     def _warn(self, model: nn.Module, request: Any, lines: Sequence[str]) -> None:
         """Warn if questions hold more vectors than there are cells."""

@@ -20,7 +20,7 @@ from saccade.tasks.transcribe.alignment_metrics import alignment_metrics
 from saccade.tasks.transcribe.codec import Utterance, pad
 from saccade.train.task import Unreadable
 
-__all__ = ["Times", "Transcription", "alignments_of", "ranked_by_ctc", "subject", "with_ctc"]
+__all__ = ["Times", "Transcription", "alignments_of", "ranked_by_ctc", "spread", "subject", "with_ctc"]
 
 _COPIED = 32_000  # frames of all copies of a recording, one for each row of the Jacobian
 
@@ -147,9 +147,19 @@ def subject(model: Any, utterance: Utterance, output: Output, frame_seconds: flo
         targets=target[0, 1:],
         tokens=tuple(f"{number * frame_seconds:.2f}" for number in range(len(frames[0]))),
         outputs=output.tokens,
-        attended=output.weights,
+        attended=None if output.weights is None else spread(output.weights, len(frames[0])),
         block=max(1, min(64, _COPIED // len(frames[0]))),
     )
+
+
+def spread(weights: Tensor, frames: int) -> Tensor:
+    """Return weights of steps `(tokens, steps)` as weights of their frames, with equal sums.
+
+    >>> spread(torch.tensor([[0.5, 0.5]]), 3)
+    tensor([[0.2500, 0.2500, 0.5000]])
+    """
+    steps = torch.arange(frames) // -(-frames // weights.shape[1])
+    return weights[:, steps] / steps.bincount()[steps]
 
 
 def ranked_by_ctc(model: Any, state: Any, hypotheses: Hypotheses, share: float, search: Search) -> Hypotheses:
