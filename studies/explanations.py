@@ -1,6 +1,5 @@
 """Attributions beside the inputs that decide (Abnar, Zuidema 2020; Bastings, Filippova 2020)."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +11,8 @@ import torch
 from saccade import look
 from saccade.errors import ArgumentError
 from saccade.look import Dots
+from saccade.tasks.caption import CAPTION
+from saccade.tasks.caption import data as captions
 from saccade.tasks.classify_text import CLASSIFY_TEXT
 from saccade.tasks.classify_text import data as texts
 from saccade.tasks.task import Job
@@ -42,6 +43,14 @@ _READER = Variant(
     | dict.fromkeys(("max_steps", "schedule_steps"), _STEPS),
 )
 _TRANSLATOR = Variant("transformer", "transformer")
+_THINGS = (2, 2)  # the fewest and the most of a scene
+_CAPTIONER = Variant(
+    "show-attend-and-tell",
+    "show-attend-and-tell",
+    {"widths": "24,32", "cell_dim": 64, "hidden_dim": 128, "embedding_dim": 64, "least": 2, "most": 2}
+    | {"max_steps": 800, "schedule_steps": 800, "warmup_steps": 50}
+    | {"validation_steps": 200, "checkpoint_steps": 400, "validation_examples": 100},
+)
 
 
 @dataclass(frozen=True)
@@ -68,7 +77,8 @@ class Known:
 
 KNOWN = {
     "dates": Known(TRANSLATE, _TRANSLATOR, "exact_match", 0.9, "sentences", "the part that decides", 60),
-    "reviews": Known(CLASSIFY_TEXT, _READER, "accuracy", 0.9, "texts", "a word that decides", 200),
+    "reviews": Known(CLASSIFY_TEXT, _READER, "accuracy", 0.9, "texts", "a word that decides", 100),
+    "scenes": Known(CAPTION, _CAPTIONER, "exact_match", 0.5, "images", "the thing of the word", 60),
 }
 
 
@@ -79,13 +89,14 @@ class Options(Seeded):
     builtin: ClassVar[Mapping[str, str]] = {
         "dates": pairs.BUILTIN["dates"],
         "reviews": texts.BUILTIN["reviews"],
+        "scenes": captions.BUILTIN["scenes"],
     }
 
     data: str = ""
-    """Built-in data whose deciding inputs are known: dates or reviews."""
+    """Built-in data whose deciding inputs are known: dates, reviews or scenes."""
 
     examples: int | None = None
-    """Test examples with attributions. Default: 60 dates, 200 reviews; --quick: 20."""
+    """Test examples with attributions. Default: 100 reviews, else 60; --quick: 20."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -94,6 +105,8 @@ class Options(Seeded):
 
 
 def _open(options: Options) -> Any:
+    if options.data == "scenes":
+        return captions.open_corpus(options.data, things=_THINGS)
     return pairs.open_corpus(options.data) if options.data == "dates" else texts.open_corpus(options.data)
 
 
@@ -226,7 +239,7 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
     heights, bars = [100 * (chance + x.value) for x in numbers.values()], [x.measured.half() for x in numbers.values()]
     title = f"The largest score lies on {result.known.inputs}"
     label = f"{result.known.unit}, %; by chance {100 * chance:.0f}%; bars: 95% intervals"
-    dots = Dots(title, heights, [100 * (bar if math.isfinite(bar) else 0.0) for bar in bars])
+    dots = Dots(title, heights, [100 * bar for bar in bars])
     drawn = picture(look.dots(list(numbers), [dots], folder / "explanations", label=label, title=title), title)
     if "ranks" not in result.rows[0]:
         return {"picture": drawn, "layers": ""}
@@ -245,27 +258,27 @@ The words that decide are the opinion of the main clause, its negation, and the 
 of the other clause, with its negation, decides nothing. The rest falls on other words.
 """
 _RANK_TEXT = """
-As in Abnar and Zuidema's table 1, a text's scores are correlated with the change of the probability of the true class
-as the unknown word replaces each word. Their model has 6 layers too, and predicts the number of a verb on 2,000 real
-sentences, 96% of them right. They read the row of a [CLS] token. Here the pooling's weights take its place and read the
-rows of each layer. The last column has the pooling's own weights for attention, and whole scores for the others.
+After Abnar and Zuidema's table 1: scores are correlated with the change of the true class's probability as a token
+takes the place of each word. Their model has 6 layers as well, and predicts the number of a verb, 96% of them right, on
+2,000 sentences. They read the row of a [CLS] token. Here the pooling's weights read the rows of each layer, and the
+last column has the pooling's own weights, or the scores of the whole model.
 """
 _FAITHFUL_TEXT = """
 Of the probability of the true class (DeYoung et al. 2020; Petsiuk et al. 2018). Comprehensiveness and insertion are
-better if higher, sufficiency and deletion if lower. Random orders are 5 for each text. Blank-out removes words as these
-measures do, one at a time, so it has an advantage.
+better if higher, sufficiency and deletion if lower. Random orders are 5 for each text. ± is a standard deviation over
+seeds. Blank-out removes words as these measures do, so it has an advantage.
 """
 _HOW = {
-    "dates": "Each digit of year, month and day is decided by one part of the source. The true target is given. "
-    "Attention is that of the picture of `saccade look`: the mean of the heads of the last decoder layer but one. "
-    "Rollout and flow continue from its weights through the encoder, which ignores the decoder's self-attention. "
-    "Of a text, the share of its digits counts.",
-    "reviews": "Attention is the weights of the pooling, which `saccade look` draws. Rollout and flow continue from "
-    "them through 6 layers of self-attention. The words that decide are known by the grammar.",
-    "": "Attention is the mean of both reads. Grad-CAM is that of the last stage of the encoder. Integrated "
-    "gradients are summed over the pixels of a cell, and start from black; a blanked cell is black too. A hit has "
-    "the middle of the cell in the box of a thing that the answer depends on. Only questions about some things and "
-    "not others count.",
+    "dates": "Each digit of year, month and day is decided by one part of the source, and a text counts by the share "
+    "of its digits. Attention is the mean of heads of the last decoder layer but one, as `saccade look` draws it. "
+    "Rollout and flow are those of the graph of all layers, from a digit's position in the decoder to the source. "
+    "The unknown token replaces a blanked one.",
+    "reviews": "Attention is the weights of the pooling, which `saccade look` draws. Rollout and flow start there and "
+    "follow the layers down to the words. The unknown word replaces a blanked one, and training knows it by "
+    "`--word-dropout`.",
+    "scenes": "Words are the colours and shapes of a true caption of two things, and an image counts by the share of "
+    "its words. A hit has the middle of the cell in the box of the word's own thing. Grad-CAM is that of the last map "
+    "of the encoder. Integrated gradients are summed over the pixels of a cell. A blanked cell is black.",
 }
 
 
@@ -274,7 +287,7 @@ STUDY = Study(
     "(Abnar, Zuidema 2020; Bastings, Filippova 2020)",
     title="Which attributions find what decides?",
     claim="The largest score lies on an input that decides the output more often by rollout, by flow, by gradients "
-    "and by blanking inputs out than by attention weights. On texts, rollout and flow also rank words more as "
+    "and by blanking inputs out than by attention weights. In a classifier, rollout and flow also rank words more as "
     "blank-out does.",
     source="rollout and flow: Abnar, Zuidema 2020, https://arxiv.org/abs/2005.00928; attention times gradients: "
     "Chefer, Gur, Wolf 2021, https://arxiv.org/abs/2103.15679; gradients and erasure in place of attention: Bastings, "
@@ -311,9 +324,9 @@ The models have {right}.
 
 {how}
 
-Scores explain the true output. Gradients are those of its logit, and blank-out is the fall of its probability. The
-unknown token replaces a blanked one, and integrated gradients start from its vector. An input that decides by the rule
-of the data need not be the one that the model used, so a miss may be the model's.
+Scores explain the true output. Gradients are those of its logit, and integrated gradients start from zeros. Blank-out
+is the fall of its probability. An input that decides by the rule of the data need not be the one that the model used,
+so a miss may be the model's.
 
 Data: `{data}`, the first {count} {unit} of the test split, of which none is trained on.
 

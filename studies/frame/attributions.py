@@ -5,32 +5,44 @@ from dataclasses import replace
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from saccade.look import attribute
-from saccade.tasks.explaining import METHODS, Subject
+from saccade.tasks.explaining import Subject
+from saccade.tasks.looking import By
 
-__all__ = ["ATTENTION", "BLANKED", "FLOW", "METHODS", "NAMES", "ROLLOUT", "by_depth", "of_some", "scores_of"]
+__all__ = ["ATTENTION", "BLANKED", "FLOW", "ROLLOUT", "blanked", "blanked_cells", "by_depth", "of_some", "scores_of"]
 
 ATTENTION, ROLLOUT, FLOW, BLANKED = "attention", "rollout", "flow", "blank-out"
 NAMES = {"gradient": "gradient-weighted attention", "integrated-gradients": "integrated gradients"}
 """Methods whose option is not their name."""
 
 
-def scores_of(subject: Subject, methods: Sequence[str], missing: Tensor) -> dict[str, Tensor]:
-    """Return scores of tokens for each output, `(outputs, tokens)` by the name of a method, and of blank-out.
+def scores_of(subject: Subject, methods: Sequence[By]) -> dict[str, Tensor]:
+    """Return scores for each output, `(outputs, tokens)` or `(outputs, rows, columns)`, by the name of a method."""
+    return {NAMES.get(by, by): subject.scores(by).values for by in methods}
 
-    Blank-out is the fall of an output's probability if the vector `missing` replaces a token's.
-    """
-    scores = {NAMES.get(by, by): subject.scores(by).values for by in methods}  # type: ignore[arg-type]
+
+def blanked(subject: Subject, missing: Tensor) -> Tensor:
+    """Return the fall of each output's probability if a vector replaces that of a token, `(outputs, tokens)`."""
+    return _erased(subject, subject.inputs[None], missing, lambda copies: copies)
+
+
+def blanked_cells(subject: Subject) -> Tensor:
+    """Return the fall of each output's probability if a cell of an image is black, `(outputs, cells)`."""
+    assert subject.cells is not None, "the model has cells in rows and columns"
+    size = tuple(subject.inputs.shape[1:])
+    side = (size[0] // subject.cells[0], size[1] // subject.cells[1])
+    cells = F.unfold(subject.inputs[None], side, stride=side).mT
+    return _erased(subject, cells, 0.0, lambda copies: F.fold(copies.mT, size, side, stride=side))
+
+
+def _erased(subject: Subject, parts: Tensor, missing: Tensor | float, whole: Callable[[Tensor], Tensor]) -> Tensor:
     outputs = torch.arange(len(subject.outputs))
-    copies = subject.inputs.expand(len(outputs), *subject.inputs.shape)
-    erased = attribute.ablation(probabilities(subject), copies, target=outputs, baseline=missing)
-    return {**scores, BLANKED: erased}
-
-
-def probabilities(subject: Subject) -> Callable[[Tensor], Tensor]:
-    """Return the probability of each output as a function of copies of the inputs."""
-    return lambda copies: subject.log_probs(copies).exp()
+    copies = parts.expand(len(outputs), *parts.shape[1:])
+    return attribute.ablation(
+        lambda left: subject.log_probs(whole(left)).exp(), copies, target=outputs, baseline=missing
+    )
 
 
 def of_some(subject: Subject, outputs: Sequence[int]) -> Subject:

@@ -7,23 +7,37 @@ from typing import Any, TypeVar
 import torch
 from scipy import stats
 from torch import Tensor
+from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
 from saccade import look
 from saccade.models.padded import Padded
 from saccade.tasks.classify_text.answer import read_texts
 from saccade.tasks.classify_text.answer import subject as text_subject
-from saccade.tasks.generate.attention import weights_of
+from saccade.tasks.explaining import Subject
+from saccade.tasks.generate.generate import Output
+from saccade.tasks.image.scenes.grammar import read
+from saccade.tasks.image.scenes.scene import Scene
+from saccade.tasks.looking import By
 from saccade.tasks.task import Job
 from saccade.tasks.text.special import UNKNOWN
-from saccade.tasks.translate.codec import encode, pad
-from saccade.tasks.translate.gradients import subject as pair_subject
-from studies.frame.attributions import ATTENTION, BLANKED, FLOW, ROLLOUT, by_depth, of_some, scores_of
+from studies.frame.attributions import (
+    ATTENTION,
+    BLANKED,
+    FLOW,
+    ROLLOUT,
+    blanked,
+    blanked_cells,
+    by_depth,
+    of_some,
+    scores_of,
+)
 from studies.frame.deciding import deciding, deciding_words
 from studies.frame.seeds import pack
 
 _T = TypeVar("_T")
-METHODS = ("attention", "rollout", "flow", "gradient", "integrated-gradients")
+METHODS: tuple[By, ...] = ("attention", "rollout", "flow", "gradient", "integrated-gradients")
+OF_CELLS: tuple[By, ...] = ("attention", "grad-cam", "integrated-gradients")
 DEPTHS = (ATTENTION, ROLLOUT, FLOW)
 KINDS = ("opinion", "negation", "conjunction", "other opinion")
 """Kinds of words of a review; all but the last decide."""
@@ -56,23 +70,73 @@ def dates(task: Job, model: Any, count: int) -> dict[str, Any]:
     for index in range(count):
         pair = task.data.example("test", index)
         parts = deciding(pair)
-        outputs = [output for output, part in enumerate(parts) if part]
-        [ids], names = encode([pair], task.codec.source, task.codec.target), ((*pair.source, ""), (*pair.target, ""))
-        batch = pad([ids])
-        with torch.no_grad():
-            weights = weights_of(model, model.encode(batch.source), batch.target[:, :-1])
-        assert weights is not None, "the model attends"
-        subject = of_some(pair_subject(model, ids.source, ids.target, names, weights[0]), outputs)
-        scores = scores_of(subject, METHODS, model.source_embedding.weight[UNKNOWN].detach())
-        whole = len(ids.source)
+        subject = of_some(_written(task, model, pair, pair.target), [place for place, part in enumerate(parts) if part])
+        scores = scores_of(subject, METHODS)
+        scores[BLANKED] = blanked(subject, model.source_embedding.weight[UNKNOWN].detach())
+        places, length = [part for part in parts if part], len(pair.source)
         hits.append(
-            {
-                name: fmean(hit(row[:whole], parts[output]) for row, output in zip(values, outputs, strict=True))
-                for name, values in scores.items()
-            }
+            {name: fmean(map(hit, values[:, :length], places)) for name, values in scores.items()},
         )
-        chances.append(fmean(len(parts[output]) / whole for output in outputs))
+        chances.append(fmean(len(part) / length for part in places))
     return _row(hits, chances)
+
+
+def scenes(task: Job, model: Any, count: int) -> dict[str, Any]:
+    """Return how often scores of a colour's or a shape's word lie on its thing."""
+    hits, chances, centre = list[dict[str, float]](), list[float](), list[float]()
+    for index in range(count):
+        example = task.data.example("test", index)
+        boxes = _boxes(example.caption, example.scene)
+        subject = of_some(_written(task, model, example, example.caption), list(boxes))
+        shape = subject.cells
+        assert shape is not None, "the model has cells in rows and columns"
+        maps = scores_of(subject, OF_CELLS)
+        scores = {name: F.adaptive_avg_pool2d(values, shape).flatten(1) for name, values in maps.items()}
+        scores[BLANKED] = blanked_cells(subject)
+        places = [_cells(box, shape, tuple(subject.inputs.shape[1:])) for box in boxes.values()]
+        hits.append({name: fmean(map(hit, values, places)) for name, values in scores.items()})
+        chances.append(fmean(len(place) / (shape[0] * shape[1]) for place in places))
+        centre.append(fmean(fmean(cell in place for cell in _middle(shape)) for place in places))
+    return {**_row(hits, chances), "centre": pack(centre, "shares")}
+
+
+def _written(task: Job, model: Any, example: Any, text: str) -> Subject:
+    """An example with its true text, whatever the model would write."""
+    [sample], [ids] = task.codec.encode([example], "test"), task.codec.target.encode_batch([text])
+    predictor: Any = task.predictor
+    with torch.no_grad():
+        [[output]] = predictor.attend(model, sample, [Output(text, ids, 0.0)])
+    subject: Subject = predictor.explained(model, sample, output)
+    return subject
+
+
+def _boxes(text: str, scene: Scene) -> dict[int, Sequence[float]]:
+    """The box of the thing of each word for a colour or a shape, by the number of the word."""
+    reading = read(text, scene)
+    mentions = [mention for mention in (reading.mentions if reading else ()) if mention.thing >= 0]
+    return {m.first + word: scene.things[m.thing].box for m in mentions for word in (1, 2)}
+
+
+def _cells(box: Sequence[float], shape: tuple[int, int], size: Sequence[int]) -> list[int]:
+    """Numbers of the cells whose middles lie in a box."""
+    left, top, right, bottom = box
+    rows, columns = (
+        [low <= (place + 0.5) * side / count < high for place in range(count)]
+        for low, high, side, count in ((top, bottom, size[0], shape[0]), (left, right, size[1], shape[1]))
+    )
+    return [
+        row * shape[1] + column
+        for row, inside in enumerate(rows)
+        if inside
+        for column in range(shape[1])
+        if columns[column]
+    ]
+
+
+def _middle(shape: tuple[int, int]) -> list[int]:
+    """Numbers of the cells around the middle of an image."""
+    rows, columns = (range((count - 1) // 2, count // 2 + 1) for count in shape)
+    return [row * shape[1] + column for row in rows for column in columns]
 
 
 def reviews(task: Job, model: Any, count: int) -> dict[str, Any]:
@@ -85,7 +149,8 @@ def reviews(task: Job, model: Any, count: int) -> dict[str, Any]:
         places = deciding_words([word.lower() for word in text.tokens])
         [reading] = read_texts(model, [text], attended=True)
         subject = text_subject(model, text, task.codec.labels, reading, label)
-        scores = scores_of(subject, METHODS, model.words.embedding.weight[UNKNOWN].detach())
+        scores = scores_of(subject, METHODS)
+        scores[BLANKED] = blanked(subject, model.words.embedding.weight[UNKNOWN].detach())
         scored.append({name: values[0] for name, values in scores.items()})
         measured.append(_of_review(model, subject, scored[-1], places))
         sources.append(torch.tensor(text.ids))
@@ -148,4 +213,4 @@ def _columns(rows: Sequence[Mapping[str, _T]]) -> dict[str, list[_T]]:
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
-MEASURED = {"dates": dates, "reviews": reviews}
+MEASURED = {"dates": dates, "reviews": reviews, "scenes": scenes}
