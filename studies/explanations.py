@@ -1,4 +1,4 @@
-"""Attributions beside the inputs that decide (Abnar, Zuidema 2020; Bastings, Filippova 2020)."""
+"""Attributions beside deciding inputs (after Abnar, Zuidema 2020)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -54,8 +54,8 @@ _CAPTIONER = Variant(
 
 
 @dataclass(frozen=True)
-class Known:
-    """Built-in data whose deciding inputs are known.
+class Labelled:
+    """Built-in data with known deciding inputs.
 
     Args:
         variant: the model.
@@ -75,10 +75,10 @@ class Known:
     examples: int
 
 
-KNOWN = {
-    "dates": Known(TRANSLATE, _TRANSLATOR, "exact_match", 0.9, "sentences", "the part that decides", 60),
-    "reviews": Known(CLASSIFY_TEXT, _READER, "accuracy", 0.9, "texts", "a word that decides", 100),
-    "scenes": Known(CAPTION, _CAPTIONER, "exact_match", 0.5, "images", "the thing of the word", 60),
+DATA = {
+    "dates": Labelled(TRANSLATE, _TRANSLATOR, "exact_match", 0.9, "sentences", "the part that decides", 60),
+    "reviews": Labelled(CLASSIFY_TEXT, _READER, "accuracy", 0.9, "texts", "a word that decides", 100),
+    "scenes": Labelled(CAPTION, _CAPTIONER, "exact_match", 0.5, "images", "the thing of the word", 60),
 }
 
 
@@ -93,7 +93,7 @@ class Options(Seeded):
     }
 
     data: str = ""
-    """Built-in data whose deciding inputs are known: dates, reviews or scenes."""
+    """Built-in data with known deciding inputs: dates, reviews or scenes."""
 
     examples: int | None = None
     """Test examples with attributions. Default: 100 reviews, else 60; --quick: 20."""
@@ -111,20 +111,20 @@ def _open(options: Options) -> Any:
 
 
 def _measure(options: Options) -> Work:
-    if (options.data or "reviews") not in KNOWN:
-        raise ArgumentError(f"--data: expected {' or '.join(KNOWN)}, whose deciding inputs are known")
-    known = KNOWN[options.data or "reviews"]
-    return Trainings(_variants, _parts, "reviews", task=known.task, open_data=_open)(options)
+    if (options.data or "reviews") not in DATA:
+        raise ArgumentError(f"--data: expected {' or '.join(DATA)}, with known deciding inputs, got {options.data}")
+    about = DATA[options.data or "reviews"]
+    return Trainings(_variants, _parts, "reviews", task=about.task, open_data=_open)(options)
 
 
 def _variants(options: Options) -> list[Variant]:
-    variant = KNOWN[options.data].variant
+    variant = DATA[options.data].variant
     return [replace(variant, values={**variant.values, **scheduled(options)})]
 
 
 def _parts(_: Any, options: Options) -> list[Part]:
     measure = MEASURED[options.data]
-    count = options.examples or (_FEW if options.quick else KNOWN[options.data].examples)
+    count = options.examples or (_FEW if options.quick else DATA[options.data].examples)
 
     def measured(task: Job, model: Any, seed: int) -> dict[str, Any]:
         with undisturbed(model, seed, "test"), torch.inference_mode(mode=False):
@@ -134,13 +134,13 @@ def _parts(_: Any, options: Options) -> list[Part]:
 
 
 class Findings:
-    """How often each attribution finds deciding inputs, correlations, and the verdict."""
+    """Deciding inputs found by each attribution, correlations, and the verdict."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
-        self.content, self.rows, self.known = content, content["rows"], KNOWN[content["data"]]
+        self.content, self.rows, self.about = content, content["rows"], DATA[content["data"]]
         self.names: list[str] = list(self.rows[0]["hits"])
         claimed = {
-            f"{name}'s largest score lies on {self.known.inputs} more often than attention's": self.beside(name)
+            f"{name}'s largest score lies on {self.about.inputs} more often than attention's": self.beside(name)
             for name in self.names
             if name != ATTENTION
         }
@@ -153,11 +153,11 @@ class Findings:
         self.claims = claims
         right = fmean(self.right())
         poor = f"the models have learned too little: right are {right:.1%}; train them longer"
-        self.verdict = conclude(claims) if right >= self.known.learned else nothing(poor)
+        self.verdict = conclude(claims) if right >= self.about.learned else nothing(poor)
 
     def right(self) -> list[float]:
         """Return the metric of each run."""
-        return [run["metrics"][self.known.metric] for run in self.content["runs"].values()]
+        return [run["metrics"][self.about.metric] for run in self.content["runs"].values()]
 
     def shares(self, key: str, name: str | None = None) -> list[list[float]]:
         """Return numbers of each example, a row a seed."""
@@ -166,7 +166,7 @@ class Findings:
     def beside(self, name: str, other: str | None = ATTENTION) -> Estimate:
         """Return how much more often a method hits than another, or than chance if None."""
         theirs = self.shares("any") if other is None else self.shares("hits", other)
-        return between(self.shares("hits", name), theirs, paired=True, of=self.known.unit)
+        return between(self.shares("hits", name), theirs, paired=True, of=self.about.unit)
 
     def depth(self, name: str) -> list[Estimate]:
         """Return the correlation with blank-out after each layer."""
@@ -175,7 +175,7 @@ class Findings:
 
     def hits(self) -> list[list[str]]:
         """Return the table of hits, in percent."""
-        rows = [["scores", f"largest on {self.known.inputs}, %", "beyond chance", "beyond attention"]]
+        rows = [["scores", f"largest on {self.about.inputs}, %", "beyond chance", "beyond attention"]]
         for name in self.names:
             share = spread([fmean(seed) for seed in self.shares("hits", name)])
             beside = "" if name == ATTENTION else self.beside(name).short()
@@ -220,15 +220,15 @@ class Findings:
     def fields(self) -> dict[str, Any]:
         return {
             "claims": tabled(self.claims),
-            "bars": both_bars(self.known.unit, len(self.rows)),
+            "bars": both_bars(self.about.unit, len(self.rows)),
             "rule": rule(len(self.claims)),
             "hits": self.hits(),
             "more": self.more(),
             "how": _HOW[self.content["data"]],
-            "right": f"{self.known.metric.replace('_', ' ')} {spread(self.right())}%",
-            "costs": costs(self.content, [self.known.variant.name]),
+            "right": f"{self.about.metric.replace('_', ' ')} {spread(self.right())}%",
+            "costs": costs(self.content, [self.about.variant.name]),
             "count": self.rows[0]["examples"],
-            "unit": self.known.unit,
+            "unit": self.about.unit,
             "data": self.content["data"],
         }
 
@@ -237,8 +237,8 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
     numbers = {name: result.beside(name, None) for name in result.names}
     chance = fmean(result.shares("any")[0])
     heights, bars = [100 * (chance + x.value) for x in numbers.values()], [x.measured.half() for x in numbers.values()]
-    title = f"The largest score lies on {result.known.inputs}"
-    label = f"{result.known.unit}, %; by chance {100 * chance:.0f}%; bars: 95% intervals"
+    title = f"The largest score lies on {result.about.inputs}"
+    label = f"{result.about.unit}, %; by chance {100 * chance:.0f}%; bars: 95% intervals"
     dots = Dots(title, heights, [100 * bar for bar in bars])
     drawn = picture(look.dots(list(numbers), [dots], folder / "explanations", label=label, title=title), title)
     if "ranks" not in result.rows[0]:

@@ -15,21 +15,24 @@ __all__ = ["ATTENTION", "BLANKED", "FLOW", "ROLLOUT", "blanked", "blanked_cells"
 
 ATTENTION, ROLLOUT, FLOW, BLANKED = "attention", "rollout", "flow", "blank-out"
 NAMES = {"gradient": "gradient-weighted attention", "integrated-gradients": "integrated gradients"}
-"""Methods whose option is not their name."""
+"""Names of methods that differ from their option."""
 
 
 def scores_of(subject: Subject, methods: Sequence[By]) -> dict[str, Tensor]:
-    """Return scores for each output, `(outputs, tokens)` or `(outputs, rows, columns)`, by the name of a method."""
+    """Return scores by method, `(outputs, tokens)` or `(outputs, rows, columns)`."""
     return {NAMES.get(by, by): subject.scores(by).values for by in methods}
 
 
 def blanked(subject: Subject, missing: Tensor) -> Tensor:
-    """Return the fall of each output's probability if a vector replaces that of a token, `(outputs, tokens)`."""
+    """Return the fall of each output's probability without a token.
+
+    A vector replaces that of the token. The result is `(outputs, tokens)`.
+    """
     return _erased(subject, subject.inputs[None], missing, lambda copies: copies)
 
 
 def blanked_cells(subject: Subject) -> Tensor:
-    """Return the fall of each output's probability if a cell of an image is black, `(outputs, cells)`."""
+    """Return falls of probabilities with a black cell, `(outputs, cells)`."""
     assert subject.cells is not None, "the model has cells in rows and columns"
     size = tuple(subject.inputs.shape[1:])
     side = (size[0] // subject.cells[0], size[1] // subject.cells[1])
@@ -59,7 +62,7 @@ def of_some(subject: Subject, outputs: Sequence[int]) -> Subject:
 
 
 def by_depth(layers: Sequence[Tensor], read: Tensor) -> dict[str, list[Tensor]]:
-    """Return raw attention, rollout and flow from a read of each layer's output to the words.
+    """Return raw attention, rollout and flow from a read of each layer to the words.
 
     Args:
         layers: weights of self-attention, `(1, heads, length, length)`, first layer first.

@@ -1,4 +1,4 @@
-"""Inputs that decide outputs of built-in data: characters of dates, words of reviews."""
+"""Deciding inputs of built-in data: characters of dates, words of reviews."""
 
 import datetime
 import re
@@ -99,7 +99,7 @@ def _not_built_in(pair: Pair) -> ArgumentError:
 
 
 def deciding_words(words: Sequence[str]) -> dict[str, list[int]]:
-    """Return the positions of words of a built-in review that decide its label, by kind.
+    """Return the positions of deciding words of a built-in review, by kind.
 
     They are the opinion of the main clause, its negation, and the conjunction of two clauses. Each of them can turn the
     label if it is exchanged or left out. "other opinion" has the opinion of the other clause with its negation.
@@ -114,16 +114,16 @@ def deciding_words(words: Sequence[str]) -> dict[str, list[int]]:
         >>> deciding_words("although the cast was brilliant the film is not very funny".split())
         {'opinion': [10], 'negation': [8], 'conjunction': [0], 'other opinion': [4]}
     """
-    opinions = [place for place, word in enumerate(words) if word in (*GOOD, *BAD)]
+    opinions = [position for position, word in enumerate(words) if word in (*GOOD, *BAD)]
     denied = _phrases(words, NEGATIONS)
     turns = [turn for turn in _phrases(words, TURNS) if not any(turn.start in part for part in denied)]
     if len(opinions) not in (1, 2) or len(turns) != len(opinions) - 1:
         raise ArgumentError(f"words: expected a built-in review, got {' '.join(words)!r}")
     negations: list[list[int]] = [[] for _ in opinions]
     for part in denied:
-        negations[sum(place < part.start for place in opinions)] += part
-    conjunction = [place for turn in turns for place in turn]
-    subordinate = any(words[place] in ("although", "even") and place > opinions[0] for place in conjunction)
+        negations[sum(position < part.start for position in opinions)] += part
+    conjunction = [position for turn in turns for position in turn]
+    subordinate = any(words[position] in ("although", "even") and position > opinions[0] for position in conjunction)
     main = 0 if subordinate else len(opinions) - 1
     other = [*negations[1 - main], opinions[1 - main]] if turns else []
     return {

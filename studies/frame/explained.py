@@ -1,4 +1,4 @@
-"""Attributions measured on built-in data whose deciding inputs are known."""
+"""Measures of attributions on data with known deciding inputs."""
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
@@ -43,14 +43,16 @@ KINDS = ("opinion", "negation", "conjunction", "other opinion")
 """Kinds of words of a review; all but the last decide."""
 
 
-def hit(scores: Tensor, places: Sequence[int] | range) -> float:
-    """Return the share of the largest scores `(length,)` at some places, 1 or 0 without ties.
+def hit(scores: Tensor, positions: Sequence[int] | range) -> float:
+    """Return the share of the largest scores `(length,)` at some positions.
+
+    It is 1 or 0 without ties.
 
     >>> hit(torch.tensor([0.2, 0.9, 0.9]), [1]), hit(torch.tensor([0.2, -0.9]), [0])
     (0.5, 1.0)
     """
     largest = (scores >= scores.max() - 1e-6 * scores.abs().max()).nonzero()[:, 0].tolist()
-    return fmean(place in places for place in largest)
+    return fmean(position in positions for position in largest)
 
 
 def correlation(scores: Tensor, others: Tensor) -> float:
@@ -70,14 +72,16 @@ def dates(task: Job, model: Any, count: int) -> dict[str, Any]:
     for index in range(count):
         pair = task.data.example("test", index)
         parts = deciding(pair)
-        subject = of_some(_written(task, model, pair, pair.target), [place for place, part in enumerate(parts) if part])
+        subject = of_some(
+            _written(task, model, pair, pair.target), [position for position, part in enumerate(parts) if part]
+        )
         scores = scores_of(subject, METHODS)
         scores[BLANKED] = blanked(subject, model.source_embedding.weight[UNKNOWN].detach())
-        places, length = [part for part in parts if part], len(pair.source)
+        positions, length = [part for part in parts if part], len(pair.source)
         hits.append(
-            {name: fmean(map(hit, values[:, :length], places)) for name, values in scores.items()},
+            {name: fmean(map(hit, values[:, :length], positions)) for name, values in scores.items()},
         )
-        chances.append(fmean(len(part) / length for part in places))
+        chances.append(fmean(len(part) / length for part in positions))
     return _row(hits, chances)
 
 
@@ -93,15 +97,15 @@ def scenes(task: Job, model: Any, count: int) -> dict[str, Any]:
         maps = scores_of(subject, OF_CELLS)
         scores = {name: F.adaptive_avg_pool2d(values, shape).flatten(1) for name, values in maps.items()}
         scores[BLANKED] = blanked_cells(subject)
-        places = [_cells(box, shape, tuple(subject.inputs.shape[1:])) for box in boxes.values()]
-        hits.append({name: fmean(map(hit, values, places)) for name, values in scores.items()})
-        chances.append(fmean(len(place) / (shape[0] * shape[1]) for place in places))
-        centre.append(fmean(fmean(cell in place for cell in _middle(shape)) for place in places))
+        positions = [_cells(box, shape, tuple(subject.inputs.shape[1:])) for box in boxes.values()]
+        hits.append({name: fmean(map(hit, values, positions)) for name, values in scores.items()})
+        chances.append(fmean(len(position) / (shape[0] * shape[1]) for position in positions))
+        centre.append(fmean(fmean(cell in position for cell in _middle(shape)) for position in positions))
     return {**_row(hits, chances), "centre": pack(centre, "shares")}
 
 
 def _written(task: Job, model: Any, example: Any, text: str) -> Subject:
-    """An example with its true text, whatever the model would write."""
+    """Return an example with its true text as the output."""
     [sample], [ids] = task.codec.encode([example], "test"), task.codec.target.encode_batch([text])
     predictor: Any = task.predictor
     with torch.no_grad():
@@ -111,17 +115,17 @@ def _written(task: Job, model: Any, example: Any, text: str) -> Subject:
 
 
 def _boxes(text: str, scene: Scene) -> dict[int, Sequence[float]]:
-    """The box of the thing of each word for a colour or a shape, by the number of the word."""
+    """Return the box of each word for a colour or a shape, by the word's number."""
     reading = read(text, scene)
     mentions = [mention for mention in (reading.mentions if reading else ()) if mention.thing >= 0]
     return {m.first + word: scene.things[m.thing].box for m in mentions for word in (1, 2)}
 
 
 def _cells(box: Sequence[float], shape: tuple[int, int], size: Sequence[int]) -> list[int]:
-    """Numbers of the cells whose middles lie in a box."""
+    """Return the cells with their middle in a box."""
     left, top, right, bottom = box
     rows, columns = (
-        [low <= (place + 0.5) * side / count < high for place in range(count)]
+        [low <= (position + 0.5) * side / count < high for position in range(count)]
         for low, high, side, count in ((top, bottom, size[0], shape[0]), (left, right, size[1], shape[1]))
     )
     return [
@@ -134,7 +138,7 @@ def _cells(box: Sequence[float], shape: tuple[int, int], size: Sequence[int]) ->
 
 
 def _middle(shape: tuple[int, int]) -> list[int]:
-    """Numbers of the cells around the middle of an image."""
+    """Return the cells around the middle of an image."""
     rows, columns = (range((count - 1) // 2, count // 2 + 1) for count in shape)
     return [row * shape[1] + column for row in rows for column in columns]
 
@@ -146,15 +150,15 @@ def reviews(task: Job, model: Any, count: int) -> dict[str, Any]:
     measured, scored, sources, chances = list[Any](), list[dict[str, Tensor]](), list[Tensor](), list[float]()
     for example, label in zip(examples, labels, strict=True):
         text = task.codec.read(example.text, 1)
-        places = deciding_words([word.lower() for word in text.tokens])
+        positions = deciding_words([word.lower() for word in text.tokens])
         [reading] = read_texts(model, [text], attended=True)
         subject = text_subject(model, text, task.codec.labels, reading, label)
         scores = scores_of(subject, METHODS)
         scores[BLANKED] = blanked(subject, model.words.embedding.weight[UNKNOWN].detach())
         scored.append({name: values[0] for name, values in scores.items()})
-        measured.append(_of_review(model, subject, scored[-1], places))
+        measured.append(_of_review(model, subject, scored[-1], positions))
         sources.append(torch.tensor(text.ids))
-        chances.append(sum(len(places[kind]) for kind in KINDS[:3]) / len(text.ids))
+        chances.append(sum(len(positions[kind]) for kind in KINDS[:3]) / len(text.ids))
     hits, kinds, ranks, depths = zip(*measured, strict=True)
     by_kind, by_layer = _columns(kinds), _columns(depths)
     return {
@@ -168,15 +172,15 @@ def reviews(task: Job, model: Any, count: int) -> dict[str, Any]:
     }
 
 
-def _of_review(model: Any, subject: Any, scores: Mapping[str, Tensor], places: Mapping[str, Sequence[int]]) -> Any:
-    """Hits, hits by kind, correlations with blank-out, and correlations by layer."""
+def _of_review(model: Any, subject: Any, scores: Mapping[str, Tensor], positions: Mapping[str, Sequence[int]]) -> Any:
+    """Return hits, hits by kind, correlations with blank-out, and those by layer."""
     with torch.no_grad(), look.record(model) as records:
         subject.features(subject.inputs[None])
-    decides, erased = [place for kind in KINDS[:3] for place in places[kind]], scores[BLANKED].abs()
+    decides, erased = [position for kind in KINDS[:3] for position in positions[kind]], scores[BLANKED].abs()
     layers = by_depth(model.layers_attended(records), subject.attended[0])
     return (
         {name: hit(values, decides) for name, values in scores.items()},
-        {name: [hit(values, places[kind]) for kind in KINDS] for name, values in scores.items()},
+        {name: [hit(values, positions[kind]) for kind in KINDS] for name, values in scores.items()},
         {name: correlation(values.abs(), erased) for name, values in scores.items() if name != BLANKED},
         {name: [correlation(values, erased) for values in layers[name]] for name in DEPTHS},
     )
