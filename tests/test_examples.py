@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 NOTES = sorted((ROOT / "examples/notes").glob("*.ipynb"))
 EXAMPLES = [*sorted((ROOT / "examples").glob("*.ipynb")), *NOTES]
 QUICK = {"attend_for_sdpa_users"}
+NEEDED = {"look_inside_llama": ("transformers", "captum")}
 RUNS = [pytest.param(path, id=path.stem, marks=[] if path.stem in QUICK else [pytest.mark.slow]) for path in EXAMPLES]
 
 
@@ -23,6 +24,8 @@ def cells(path):
 
 @pytest.mark.parametrize("path", RUNS)
 def test_a_notebook_runs(path, tmp_path, monkeypatch):
+    for library in NEEDED.get(path.stem, ()):
+        pytest.importorskip(library, reason=f"{library} is not installed")
     monkeypatch.chdir(tmp_path)
     names = {}
     for kind, source in cells(path):

@@ -3,14 +3,13 @@
 report.json  runs/MODEL-SEED/ (ordinary runs)  index.md  index.html  pictures
 """
 
-import fcntl
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from saccade._system.files import read_json, write_json
+from saccade._system.files import held, read_json, write_json
 from saccade.errors import SaccadeError
 from saccade.train.options import flag
 from saccade.train.run import beside
@@ -68,11 +67,7 @@ class Folder:
     def locked(self) -> Iterator[None]:
         """Hold the report until this process ends, and read or create its rows."""
         self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / ".lock").open("a") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise ReportError(f"{self.path}: another process is making this report") from error
+        with held(self.path / ".lock", ReportError(f"{self.path}: another process is making this report")):
             if (self.path / _FILE).exists():
                 stored = _read(self.path)
                 self._check(stored)

@@ -155,6 +155,19 @@ def test_integrated_gradients_are_the_mean_gradient_of_the_path():
     assert np.allclose(result[0], expected, atol=1e-7)
 
 
+@pytest.mark.parametrize("batch_size", [1, 2, 3, 7, 1000])
+@pytest.mark.parametrize("target", [CLASSES, 1, torch.tensor(1)])
+def test_integrated_gradients_of_few_copies_at_once(batch_size, target):
+    model, inputs, sizes = classifier(), torch.randn(3, 5, 4).double(), []
+    baseline = torch.randn(3, 5, 4).double()
+    expected = attribute.integrated_gradients(model, inputs, target=target, baseline=baseline)
+    model.register_forward_pre_hook(lambda _, arguments: sizes.append(len(arguments[0])))
+    options = {"target": target, "baseline": baseline, "batch_size": batch_size}
+    result = attribute.integrated_gradients(model, inputs, **options)
+    assert max(sizes) <= batch_size and sum(sizes) >= 150
+    torch.testing.assert_close(result, expected, rtol=1e-12, atol=1e-12)
+
+
 def test_ablation_replaces_one_position_after_another():
     model, inputs = classifier(), torch.randn(3, 5, 4).double()
     result = attribute.ablation(model, inputs, target=CLASSES, baseline=0.5)
@@ -202,6 +215,11 @@ SQUARE = torch.full((1, 1, 2, 2), 0.5)
             lambda: attribute.integrated_gradients(len, torch.ones(1, 2), steps=0),
             ArgumentError,
             "steps: expected a num",
+        ),
+        (
+            lambda: attribute.integrated_gradients(len, torch.ones(1, 2), batch_size=0),
+            ArgumentError,
+            "batch_size: expected a number above 0, got 0",
         ),
         (
             lambda: attribute.integrated_gradients(len, torch.ones(1, 2), baseline=torch.ones(3)),

@@ -100,11 +100,11 @@ def test_a_model_of_logits_is_rejected():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_interpreto_measures_the_same(tmp_path):
-    """A tiny random BERT.
+    """A tiny random BERT, by interpreto 0.5.2: areas within 1e-3, of which 6e-8 were measured.
 
-    Interpreto's integrated gradients are absolute, averaged over features, and multiplied by the point of the path, so
-    they are no integrated gradients. Without that product, along a path on which no gradient changes its sign, they are
-    ours over x - x'.
+    Its integrated gradients are means over the path and the features of |gradient · point|. So they have no sign, are
+    not complete, and cannot equal ours. Without that product, along a path on which no gradient changes its sign, they
+    are ours over x - x': within 1e-4, of which 1.05e-5 were measured.
     """
     interpreto = pytest.importorskip("interpreto", reason="interpreto is not installed")
     from interpreto.attributions import metrics
@@ -135,6 +135,14 @@ def test_interpreto_measures_the_same(tmp_path):
         )
         ours = (ours / (vectors - start)).abs().mean(-1)[0, 1:-1]
         assert (ours - theirs.attributions[0]).abs().max() < 1e-4
+
+        [product] = interpreto.IntegratedGradients(
+            bert, tokenizer, granularity=granularity, n_perturbations=101
+        ).explain([text])
+        path = (torch.linspace(0, 1, 101)[:, None, None] * vectors).requires_grad_()
+        [gradients] = torch.autograd.grad(bert(inputs_embeds=path).logits[:, label].sum(), path)
+        unsigned = torch.trapezoid((gradients * path).abs().mean(-1), dx=0.01, dim=0)[1:-1]
+        assert (unsigned - product.attributions[0]).abs().max() < 1e-4
 
         def probability(inner, ids=ids, label=label):
             whole = torch.cat([ids[:, :1].expand(len(inner), 1), inner, ids[:, -1:].expand(len(inner), 1)], 1)

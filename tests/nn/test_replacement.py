@@ -171,6 +171,22 @@ def test_an_encoder_takes_no_fused_kernel(nested):
         torch.testing.assert_close(output[index, :length], expected[index, :length], atol=1e-6, rtol=1e-5)
 
 
+@pytest.mark.filterwarnings(NESTED_WARNING)
+@every("replaced", [(0,), (1,), (0, 1)])
+def test_layers_alone_get_the_nested_tensors_of_their_encoder(replaced):
+    ours = encoder(nested=True).eval()
+    theirs = copy.deepcopy(ours)
+    for number in replaced:
+        assert replace(ours.layers[number]).names == ("self_attn",)
+    x, padding = torch.randn(3, 7, 24), torch.arange(7) >= torch.tensor([[7], [3], [1]])
+    with torch.no_grad():
+        expected = theirs(x, src_key_padding_mask=padding)
+        outputs = []
+        calls = recorded(lambda: outputs.append(ours(x, src_key_padding_mask=padding)))
+    torch.testing.assert_close(outputs[0], expected, atol=1e-6, rtol=1e-5)
+    assert [call.module for call in calls] == [ours.layers[number].self_attn for number in replaced]
+
+
 def recorded(run):
     """The calls that a recorder of this thread gets."""
     calls = []
@@ -236,17 +252,6 @@ def test_a_text_tower():
     theirs, ours = pair(TextTower())
     tokens = torch.randint(11, (2, 7))
     assert_equal(theirs, ours, lambda model: model(tokens))
-
-
-def test_a_vision_transformer():
-    vision = pytest.importorskip("torchvision.models.vision_transformer", exc_type=ImportError)
-    torch.manual_seed(0)
-    model = vision.VisionTransformer(32, 8, 2, 4, 24, 48, num_classes=5).eval()
-    nn.init.normal_(model.heads.head.weight)
-    theirs, ours = pair(model)
-    images = torch.randn(2, 3, 32, 32)
-    assert_equal(theirs, ours, lambda model: model(images))
-    assert len(recorded(lambda: ours(images))) == 2
 
 
 def test_states_load_both_ways():

@@ -1,7 +1,7 @@
 """Calls of torch's own attention functions in a block, as calls of `attend`."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from inspect import signature
@@ -14,7 +14,8 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from saccade import masks, scores
-from saccade._integrations.call import STACK, AttentionCall, Kind, compute
+from saccade._integrations.call import STACK, AttentionCall, compute
+from saccade._integrations.multihead import multihead_call, multihead_result
 from saccade.auxiliary import AuxRequest
 from saccade.errors import ArgumentError
 
@@ -94,6 +95,7 @@ class Caller(NamedTuple):
     Args:
         modules: modules whose `forward` is running, the innermost first.
         cross: whether the innermost has states of another sequence.
+        joint_length: number of its own and these states, 0 if one of both is no variable.
         key_end: number of tokens in its cache, None without one.
         ours: whether the call is one of Saccade's own.
         packed: whether transformers has put the heads of a group in the place of the one query.
@@ -102,6 +104,7 @@ class Caller(NamedTuple):
 
     modules: tuple[nn.Module, ...]
     cross: bool
+    joint_length: int
     key_end: int | None
     ours: bool
     packed: bool
@@ -111,7 +114,7 @@ class Caller(NamedTuple):
 def find_caller() -> Caller:
     """Find the modules that call, from the frames of this thread."""
     frame: FrameType | None = sys._getframe(2)
-    modules, cross, key_end, ours = list[nn.Module](), False, None, False
+    modules, cross, joint_length, key_end, ours = list[nn.Module](), False, 0, None, False
     packed = sliding = False
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
@@ -127,13 +130,21 @@ def find_caller() -> Caller:
         if isinstance(module, nn.Module):
             if not modules:
                 cross = any(variables.get(name) is not None for name in _OTHER_STATES)
+                joint_length = _joint_length(variables)
                 key_end = _end_of_cache(variables, module)
             modules.append(module)
         frame = frame.f_back
-    return Caller(tuple(modules), cross, key_end, ours, packed, sliding)
+    return Caller(tuple(modules), cross, joint_length, key_end, ours, packed, sliding)
 
 
 _OTHER_STATES = ("encoder_hidden_states", "key_value_states", "cross_attention_states", "context")
+
+
+def _joint_length(variables: dict[str, Any]) -> int:
+    """Number of states of both sequences of a module of diffusers, which may attend to both at once."""
+    both = [variables.get(name) for name in ("hidden_states", "encoder_hidden_states")]
+    lengths = [part.shape[-2] for part in both if isinstance(part, Tensor) and part.ndim > 1]
+    return sum(lengths) if len(lengths) == len(both) else 0
 
 
 def _end_of_cache(variables: dict[str, Any], module: nn.Module) -> int | None:
@@ -159,7 +170,8 @@ def _scaled_dot_product(func: Callable[..., Any], args: tuple[Any, ...], kwargs:
     key_end = caller.key_end
     module = caller.modules[0] if caller.modules else None
     sliding = caller.sliding or getattr(module, "sliding_window", None) is not None
-    cross = caller.cross or bool(getattr(module, "is_cross_attention", False))
+    joint = query.shape[-2] == key.shape[-2] == caller.joint_length
+    cross = (caller.cross and not joint) or bool(getattr(module, "is_cross_attention", False))
     call = AttentionCall(
         modules=caller.modules,
         query=query,
@@ -200,61 +212,9 @@ def _multi_head(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     given = bound.arguments
     if caller.ours or given["static_k"] is not None or given["static_v"] is not None:
         return func(*args, **kwargs)
-    call = projected(given, caller.modules)
-    aux = _WEIGHTS if given["need_weights"] else None
-    result = compute(call, lambda: _Own(func(*args, **kwargs)), aux)
-    if isinstance(result, _Own):
-        return result.result
-    output, weights = (result[0], result[1].weights) if aux else (result, None)
-    if weights is not None and given["average_attn_weights"]:
-        weights = weights.mean(1)
-    output = output.permute(2, 0, 1, 3).flatten(2)
-    output = F.linear(output, given["out_proj_weight"], given["out_proj_bias"])
-    if given["query"].ndim == 2:
-        output, weights = output[:, 0], None if weights is None else weights[0]
-    return output, weights
-
-
-def projected(given: dict[str, Any], modules: Sequence[nn.Module]) -> AttentionCall:
-    """The call of `attend` for arguments of `torch.nn.functional.multi_head_attention_forward`."""
-    query, key, value = (given[name] for name in ("query", "key", "value"))
-    padding, heads = given["key_padding_mask"], given["num_heads"]
-    kind: Kind = "self" if key is query else "cross"
-    if query.ndim == 2:
-        query, key, value = (tensor[:, None] for tensor in (query, key, value))
-        padding = None if padding is None else padding[None]
-    if given["use_separate_proj_weight"]:
-        weights = [given[f"{name}_proj_weight"] for name in "qkv"]
-    else:
-        weights = given["in_proj_weight"].chunk(3)
-    biases = [None] * 3 if given["in_proj_bias"] is None else given["in_proj_bias"].chunk(3)
-    projections = [F.linear(*parts) for parts in zip((query, key, value), weights, biases, strict=True)]
-    more = 0
-    if given["bias_k"] is not None:
-        batch, more = query.shape[1], 1
-        for number, extra in ((1, given["bias_k"]), (2, given["bias_v"])):
-            projections[number] = torch.cat([projections[number], extra.expand(1, batch, -1)])
-    query, key, value = (part.unflatten(-1, (heads, -1)).permute(1, 2, 0, 3) for part in projections)
-    if given["add_zero_attn"]:
-        more += 1
-        key, value = (F.pad(part, (0, 0, 0, 1)) for part in (key, value))
-    mask: Tensor | None = None
-    bias: Tensor | None = None
-    attn_mask = given["attn_mask"]
-    if attn_mask is not None:
-        attn_mask = attn_mask.unflatten(0, (-1, heads)) if attn_mask.ndim == 3 else attn_mask[None, None]
-    for part in (attn_mask, None if padding is None else padding[:, None, None]):
-        if part is None:
-            continue
-        part = F.pad(part, (0, more))
-        if part.dtype == torch.bool:  # torch's True forbids
-            mask = ~part if mask is None else mask & ~part
-        else:
-            bias = part if bias is None else bias + part
-    dropout_p = given["dropout_p"] if given["training"] else 0.0
-    return AttentionCall(
-        modules=tuple(modules), query=query, key=key, value=value, mask=mask, bias=bias, dropout_p=dropout_p, kind=kind
-    )
+    call = multihead_call(given, modules=caller.modules)
+    result = compute(call, lambda: _Own(func(*args, **kwargs)), _WEIGHTS if given["need_weights"] else None)
+    return result.result if isinstance(result, _Own) else multihead_result(result, given)
 
 
 @contextmanager

@@ -49,6 +49,29 @@ def check_writable(option: str, folder: Path) -> None:
         raise ArgumentError(f"{option}: expected a folder that can be written to, got {folder}; name another")
 
 
+@contextmanager
+def held(path: Path, busy: Exception) -> Iterator[None]:
+    """Hold a lock file, made if it does not exist, until the block or the process ends.
+
+    Raises:
+        Exception: `busy`, if another process or thread holds it.
+        OSError: the path is a folder or a pipe, or cannot be written.
+    """
+    from filelock import FileLock, Timeout
+
+    if path.exists() and (kind := other_than_file(path)):
+        raise OSError(errno.EINVAL, f"expected a file, got {kind}", str(path))
+    lock = FileLock(path, timeout=0, thread_local=False)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise busy from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 def unfinished(path: Path) -> Path:
     """Return a hidden temporary name in the folder of a path, new at each call."""
     return path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial")

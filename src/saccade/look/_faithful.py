@@ -84,7 +84,8 @@ def faithful(
 
     Source:
         DeYoung et al. 2020, "ERASER: A Benchmark to Evaluate Rationalized NLP Models", Eq. 1 and 2, with the five
-        shares of its section 4 (https://arxiv.org/abs/1911.03429).
+        shares of its section 4 (https://arxiv.org/abs/1911.03429). The mean is that of the authors' code. Eq. 3 of the
+        paper adds the share q = 0 to the sum, and divides it by 6.
         Petsiuk, Das, Saenko 2018, "RISE: Randomized Input Sampling for Explanation of Black-box Models", section 4,
         for deletion and insertion (https://arxiv.org/abs/1806.07421).
 

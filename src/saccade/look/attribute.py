@@ -5,6 +5,7 @@ The functions take tensors and callables, so they serve any model. None of them 
 """
 
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import Any, Literal, get_args
 
 import torch
@@ -214,6 +215,7 @@ def integrated_gradients(
     target: Tensor | int | None = None,
     baseline: Tensor | float = 0.0,
     steps: int = 50,
+    batch_size: int | None = None,
 ) -> Tensor:
     r"""Return integrated gradients of an output, from a baseline to the inputs.
 
@@ -229,13 +231,14 @@ def integrated_gradients(
         inputs: x `(B, L, ...)`, of a floating type, for example embeddings.
         target: the class of each example, `(B,)`, or one for all. None if the model returns one number an example.
         baseline: x', a number, or a tensor that broadcasts to the inputs.
-        steps: points of the quadrature. The model gets B · steps copies at once.
+        steps: points of the quadrature.
+        batch_size: the most copies that the model gets at once, which bounds memory. None is B · steps, all of them.
 
     Returns:
         Attributions in the shape of the inputs. Sum over the last dimension for one score a token.
 
     Raises:
-        ArgumentError: inputs of integers, or steps below 1.
+        ArgumentError: inputs of integers, or steps or a batch_size below 1.
         ShapeError: a baseline that does not broadcast.
         SaccadeError: captum is not installed.
 
@@ -252,12 +255,19 @@ def integrated_gradients(
         raise ArgumentError(f"inputs: expected floating-point numbers, got {inputs.dtype}. Embed them first")
     if steps < 1:
         raise ArgumentError(f"steps: expected a number above 0, got {steps}")
+    if batch_size is not None and batch_size < 1:
+        raise ArgumentError(f"batch_size: expected a number above 0, got {batch_size}")
     start = broadcast_baseline(baseline, inputs)
     method = _captum().IntegratedGradients(model)
+    size = batch_size or max(1, len(inputs)) * steps
+    options = {"n_steps": steps, "internal_batch_size": size}
+    targets = target.split(size) if isinstance(target, Tensor) and target.ndim else repeat(target)
+    parts = list[Tensor]()
     with differentiable():
-        leaf = inputs.detach().clone().requires_grad_()
-        result: Tensor = method.attribute(leaf, start.detach().clone(), target=target, n_steps=steps)
-    return result.detach()
+        for part, origin, classes in zip(inputs.split(size), start.split(size), targets, strict=False):
+            leaf = part.detach().clone().requires_grad_()
+            parts.append(method.attribute(leaf, origin.detach().clone(), target=classes, **options).detach())
+    return torch.cat(parts)
 
 
 def ablation(

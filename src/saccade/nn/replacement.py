@@ -1,16 +1,16 @@
 """Replacement of `torch.nn.MultiheadAttention` in any model."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear, pad
 
-from saccade import masks, normalizers, scores
+from saccade import normalizers, scores
 from saccade._call.call import SCALED_DOT, SOFT, SOFTMAX
 from saccade._call.validation import kinds
 from saccade._definitions.argument_hints import reject_extra_kwargs
-from saccade._integrations.call import AttentionCall, compute
+from saccade._integrations.call import compute
+from saccade._integrations.multihead import multihead_call, multihead_result
 from saccade.auxiliary import AuxRequest
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.nn._checks import features
@@ -51,7 +51,7 @@ def replace(
     - A row in which everything is forbidden reads zeros, and has weights of 0. Torch gives NaN.
     - In training with dropout, the returned weights are those before dropout.
     - Torch's fused kernels for evaluation would bypass the module. So a `TransformerEncoderLayer` calls it, and a
-      `TransformerEncoder` makes no nested tensors: its outputs at padding are computed, and not 0.
+      `TransformerEncoder` in `model` makes no nested tensors: its outputs at padding are computed, and not 0.
     - With add_bias_kv or add_zero_attn, queries may attend to the extra keys under is_causal as well.
 
     Args:
@@ -165,105 +165,52 @@ class TorchMultiheadAttention(nn.MultiheadAttention):
 
         Raises:
             ShapeError: shapes that do not fit.
-            ArgumentError: is_causal without attn_mask, masks of integers, nested tensors.
+            ArgumentError: is_causal without attn_mask, masks of integers, jagged tensors.
         """
         if is_causal and attn_mask is None:
             raise ArgumentError("is_causal: expected False without an attn_mask, got True. Pass the mask as well.")
-        batched = query.ndim == 3
-        queries, keys, values = self._projections(query, key, value)
-        inputs_keys = keys.shape[1]
-        keys, values = self._with_extra_keys(keys, values)
-        causal = is_causal and key_padding_mask is None and not need_weights and keys.shape[1] == inputs_keys
-        mask: masks.Mask | Tensor | None = masks.Causal(align="start")
-        bias: Tensor | None = None
-        if not causal:
-            shape = (queries.shape[0], self.num_heads, queries.shape[1], inputs_keys)
-            restrictions = _for_scores(attn_mask, key_padding_mask, shape, batched)
-            mask, bias = _mask_and_bias(restrictions, keys.shape[1] - inputs_keys, queries.dtype)
-        queries, keys, values = (
-            x.unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2) for x in (queries, keys, values)
-        )
-        call = AttentionCall(
-            module=self, query=queries, key=keys, value=values, score=self.score.get(), mask=mask, bias=bias,
-            normalizer=self.normalizer.get(), dropout_p=self.dropout if self.training else 0.0,
-            kind="self" if query is key else "cross",
-        )  # fmt: skip
+        if query.is_nested and query.layout == torch.strided and query is key is value and not need_weights:
+            return self._attend_nested(query), None
+        sequences = {"query": query, "key": key, "value": value}
+        self._check(sequences)
+        arguments = {
+            **sequences, **self._definition(), "key_padding_mask": key_padding_mask, "attn_mask": attn_mask,
+            "is_causal": is_causal, "need_weights": need_weights, "average_attn_weights": average_attn_weights,
+        }  # fmt: skip
+        fields = {"module": self, "score": self.score.get(), "normalizer": self.normalizer.get()}
+        call = multihead_call(arguments, batch_first=self.batch_first, **fields)
         result = compute(call, aux=AuxRequest(weights=True) if need_weights else None)
-        context, weights = (result[0], result[1].weights.to(query.dtype)) if need_weights else (result, None)
-        output = linear(context.transpose(1, 2).flatten(2), self.out_proj.weight, self.out_proj.bias)
-        if weights is not None and average_attn_weights:
-            weights = weights.mean(1)
-        if not batched:
-            return output[0], None if weights is None else weights[0]
-        return output if self.batch_first else output.transpose(0, 1), weights
+        return multihead_result(result, arguments, batch_first=self.batch_first)
 
-    def _projections(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
-        """Projected queries, keys and values `(B, L, embed_dim)`."""
-        packed, bias = self.in_proj_weight, self.in_proj_bias
-        inputs = {"query": (query, self.embed_dim), "key": (key, self.kdim), "value": (value, self.vdim)}
-        for name, (tensor, size) in inputs.items():
+    def _definition(self) -> dict[str, Any]:
+        """Parameters and options, by their names in torch's function."""
+        same = ("num_heads", "in_proj_weight", "in_proj_bias", "bias_k", "bias_v", "add_zero_attn", "training")
+        separate = ("q_proj_weight", "k_proj_weight", "v_proj_weight")
+        return {
+            **{name: getattr(self, name) for name in (*same, *separate)},
+            "use_separate_proj_weight": self.in_proj_weight is None,
+            "out_proj_weight": self.out_proj.weight,
+            "out_proj_bias": self.out_proj.bias,
+            "dropout_p": self.dropout,
+        }
+
+    def _attend_nested(self, sequences: Tensor) -> Tensor:
+        """Attend within each sequence of a nested tensor.
+
+        A `TransformerEncoder` makes such tensors of padded ones, unless `replace` got the encoder itself.
+        """
+        lengths = torch.tensor([len(sequence) for sequence in sequences.unbind()], device=sequences.device)
+        padded = sequences.to_padded_tensor(0.0)
+        padding = torch.arange(padded.shape[1], device=padded.device) >= lengths[:, None]
+        output, _ = self.forward(padded, padded, padded, key_padding_mask=padding, need_weights=False)
+        rows = [row[:length] for row, length in zip(output, lengths, strict=True)]
+        return torch.nested.as_nested_tensor(rows)
+
+    def _check(self, sequences: dict[str, Tensor]) -> None:
+        """Raise unless the sequences fit the projections and have a batch all or none."""
+        ndim = sequences["query"].ndim
+        for (name, tensor), size in zip(sequences.items(), (self.embed_dim, self.kdim, self.vdim), strict=True):
             features(name, tensor, size, self.out_proj.weight)
-            if tensor.ndim not in (2, 3) or tensor.ndim != query.ndim:
-                expected = "(length, features), or a batch of them" if name == "query" else f"{query.ndim} dimensions"
+            if tensor.ndim not in (2, 3) or tensor.ndim != ndim:
+                expected = "(length, features), or a batch of them" if name == "query" else f"{ndim} dimensions"
                 raise ShapeError(f"{name}: expected {expected}, got shape {tuple(tensor.shape)}")
-        if packed is not None and query is key is value:
-            return list(linear(self._batch_first(query), packed, bias).chunk(3, -1))
-        weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight) if packed is None else packed.chunk(3)
-        biases = (None, None, None) if bias is None else bias.chunk(3)
-        sequences = map(self._batch_first, (query, key, value))
-        return [linear(*projection) for projection in zip(sequences, weights, biases, strict=True)]
-
-    def _batch_first(self, x: Tensor) -> Tensor:
-        if x.ndim == 2:
-            return x[None]
-        return x if self.batch_first else x.transpose(0, 1)
-
-    def _with_extra_keys(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values with those of add_bias_kv and add_zero_attn behind."""
-        pairs = [(keys, values)]
-        if self.bias_k is not None and self.bias_v is not None:
-            learned = (self.bias_k.to(keys.dtype), self.bias_v.to(values.dtype))
-            pairs.append((learned[0].expand(len(keys), -1, -1), learned[1].expand(len(values), -1, -1)))
-        if self.add_zero_attn:
-            pairs.append((torch.zeros_like(keys[:, :1]), torch.zeros_like(values[:, :1])))
-        if len(pairs) == 1:
-            return keys, values
-        all_keys, all_values = zip(*pairs, strict=True)
-        return torch.cat(all_keys, 1), torch.cat(all_values, 1)
-
-
-def _for_scores(
-    attn_mask: Tensor | None, key_padding_mask: Tensor | None, shape: tuple[int, int, int, int], batched: bool
-) -> list[Tensor]:
-    """Torch's masks with the dimensions of scores `(B, H, Lq, Lk)`."""
-    batch, heads, rows, count = shape
-    restrictions = []
-    if attn_mask is not None:
-        if tuple(attn_mask.shape) not in ((rows, count), (batch * heads, rows, count)):
-            expected = f"expected {(rows, count)} or {(batch * heads, rows, count)}"
-            raise ShapeError(f"attn_mask: {expected}, got shape {tuple(attn_mask.shape)}")
-        restrictions.append(attn_mask if attn_mask.ndim == 2 else attn_mask.unflatten(0, (batch, heads)))
-    if key_padding_mask is not None:
-        expected_shape = (batch, count) if batched else (count,)
-        if tuple(key_padding_mask.shape) != expected_shape:
-            got = tuple(key_padding_mask.shape)
-            raise ShapeError(f"key_padding_mask: expected {expected_shape}, got shape {got}")
-        restrictions.append(key_padding_mask.reshape(batch, 1, 1, count))
-    for mask in restrictions:
-        if mask.dtype != torch.bool and not mask.is_floating_point():
-            expected = "expected boolean masks, True being forbidden, or float masks"
-            raise ArgumentTypeError(f"attn_mask, key_padding_mask: {expected}, got dtype {mask.dtype}")
-    return restrictions
-
-
-def _mask_and_bias(restrictions: list[Tensor], extra: int, dtype: torch.dtype) -> tuple[Tensor | None, Tensor | None]:
-    """Mask and bias of `attend` for torch's masks and `extra` allowed keys."""
-    allowed: Tensor | None = None
-    bias: Tensor | None = None
-    for restriction in restrictions:
-        padded = pad(restriction, (0, extra)) if extra else restriction
-        if padded.dtype == torch.bool:
-            allowed = ~padded if allowed is None else allowed & ~padded
-        else:
-            bias = padded.to(dtype) if bias is None else bias + padded.to(dtype)
-    return allowed, bias

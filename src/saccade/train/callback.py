@@ -60,8 +60,9 @@ class RunCallback(pl.Callback):
         if self.watch is not None:
             self.watch.seconds, self.state.reserve = self.state.seconds, self.watch.reserve
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+            hang_up = getattr(signal, "SIGHUP", None)  # Windows has none
+            for number in filter(None, (signal.SIGINT, signal.SIGTERM, hang_up)):
+                if number != hang_up or signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
                     signal.signal(number, self._stop)
         if self.state.step == 0 and self.ranks.leads and getattr(self.model, "is_fitted", False):
             metrics, _ = self._validate()

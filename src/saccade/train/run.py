@@ -6,10 +6,8 @@ It is never deleted, and no other run overwrites it. Its files are:
     metrics.jsonl  results.json  results-test.json  pictures/
 """
 
-import fcntl
 import hashlib
 import json
-import os
 import shutil
 import stat
 from collections.abc import Callable, Container, Iterator, Mapping
@@ -20,7 +18,7 @@ from typing import Any, NoReturn, TypeVar
 
 from torch import Tensor
 
-from saccade._system.files import left_over, naming, read, read_json, write, write_json
+from saccade._system.files import held, left_over, naming, read, read_json, write, write_json
 from saccade._system.notes import say
 from saccade.errors import SaccadeError
 from saccade.train.checkpoint import newest
@@ -88,7 +86,7 @@ class Run:
         cls.check_place(folder)
         is_new = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
-        with _held(folder / _LOCK, f"{folder}: another process is making this run"):
+        with held(folder / _LOCK, RunError(f"{folder}: another process is making this run")):
             cls.check_place(folder)
             try:
                 save(folder)
@@ -268,28 +266,11 @@ class Run:
 
         The system releases it however the process ends. Raises RunError if another process trains it.
         """
-        with _held(self.folder / _LOCK, f"{self.folder}: another process is training this run"):
+        with held(self.folder / _LOCK, RunError(f"{self.folder}: another process is training this run")):
             left = left_over(self.folder, _MODEL, _LOG, _RESULTS_FILE)
             for path in [*left, *left_over(self.checkpoints, "*.safetensors")]:
                 path.unlink()
             yield
-
-
-@contextmanager
-def _held(path: Path, busy: str) -> Iterator[None]:
-    """Hold a lock file, made if it does not exist.
-
-    Raises RunError if another process holds it.
-    """
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, 0o666)  # opening a pipe would wait
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise RunError(busy) from error
-        yield
-    finally:
-        os.close(handle)
 
 
 def _digests(folder: Path) -> dict[str, str]:
