@@ -38,7 +38,10 @@ def test_an_option_has_the_default_of_the_recipe_and_its_help():
     text = HOOK.job("translate", "")
     assert "\n| `--learning-rate FLOAT` | `0.008` | Highest learning rate of Adam. |\n" in text
     assert "Its other defaults: `--max-steps 800`, `--learning-rate 0.005`" in text  # of the Transformer
-    assert "\n| `--by {attention,jacobian}` |  | Attention weights (attention)" in text
+    assert (
+        "\n| `--by {attention,rollout,flow,gradient,grad-cam,jacobian,integrated-gradients}` |  | Method of the picture"
+        in text
+    )
     assert "\nsaccade predict RUN [INPUT] [OPTIONS]\n" in text
 
 

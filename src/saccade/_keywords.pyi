@@ -500,10 +500,11 @@ class Eval(TypedDict, total=False):
     coverage: float
 
 class Look(TypedDict, total=False):
-    by: Literal["attention", "jacobian", "gradient", "grad-cam"] | None
+    by: Literal["attention", "rollout", "flow", "gradient", "grad-cam", "jacobian", "integrated-gradients"] | None
     signed: bool
     layer: int | None
     head: int | None
+    faithful: bool
     prefix: str | None
     label: str | None
     likeliest: bool

@@ -147,7 +147,7 @@ def test_what_is_asked_of_another_classifier_or_verb_is_refused(images, asked):
     for words, said in (
         (["predict", "--nbest", 3], "--nbest: expected at most 2, as many labels as there are, got 3"),
         (["look", "--label", "dim", "--by", "gradient"], "--label: expected one of dark, light, got dim"),
-        (["look", "--label", "dark"], "--label: expected only with --by gradient or grad-cam"),
+        (["look", "--label", "dark"], "--label: expected only with --by gradient, grad-cam or integrated-gradients"),
         (["look", "--by", "atention"], "--by: expected "),
         (["predict", "--by", "gradient"], "unknown option --by"),
         (["predict", "--prefix", "d"], "--prefix: expected only with a run of translate or transcribe or caption"),

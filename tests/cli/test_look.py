@@ -98,3 +98,22 @@ def test_names_stand_before_the_pictures_of_each_input(run, tmp_path, capsys):
     found = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert [name for name, _ in found] == 2 * ["15. März 1999"] + 2 * ["2019年2月15日"]
     assert all(Path(path).is_file() for _, path in found)
+
+
+def test_a_method_that_the_run_lacks_is_one_line(run, tmp_path, capsys):
+    assert main(["look", str(run), "18 juin 2025", "--by", "rollout", "--output", str(tmp_path / "pictures")]) == 2
+    out, err = capsys.readouterr()
+    expected = "attention, gradient, grad-cam, jacobian or integrated-gradients for this run, got rollout"
+    assert err == f"error: --by: expected {expected}. It needs layers of self-attention, as a transformer has.\n"
+    assert out == "" and not (tmp_path / "pictures").exists()
+
+
+def test_a_method_draws_signed_scores_of_each_token(run, tmp_path, capsys):
+    words = ["look", str(run), "18 juin 2025", "--by", "integrated-gradients", "--output", str(tmp_path), "--json"]
+    assert main(words) == 0
+    told = json.loads(Path(capsys.readouterr().out.splitlines()[-1]).read_text(encoding="utf-8"))
+    assert told["title"].startswith("Integrated gradients of each output's logit: from -")
+    scores = load(run, device="cpu").explain("18 juin 2025", by="integrated-gradients")[0]
+    assert told["rows"] == list(scores.outputs) and told["columns"] == list(scores.tokens)
+    for row, values in zip(told["values"], scores.values.tolist(), strict=True):
+        assert row == pytest.approx(values, abs=2e-3)

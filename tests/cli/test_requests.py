@@ -136,9 +136,9 @@ def test_usage_names_the_run_with_and_without_one(verb, words, line, ask, monkey
 def test_help_without_a_run_names_the_tasks_of_an_option(ask, monkeypatch):
     monkeypatch.setenv("COLUMNS", "2000")
     every = " ".join(" ".join(ask("look", "--help-all")[1]).split())
-    assert "--by {attention,jacobian,gradient,grad-cam} " in every
-    assert " answer: Attention, gradient of the answer, or jacobian" in every
-    assert " caption: Method: attention " in every
+    assert "--by {attention,rollout,flow,gradient,grad-cam,jacobian,integrated-gradients} " in every
+    assert " answer: Method of the picture: attention, gradients by pixels and words" in every
+    assert " caption: Method of the maps: attention weights" in every
     assert " classify-text: With --layer: " in every and "--output TEXT Folder for the pictures" in every
 
 

@@ -120,10 +120,10 @@ def test_what_means_nothing_is_refused_by_name(name, value):
 
 
 @pytest.mark.parametrize("by", ["nonsense", 3, ["attention"], True])
-def test_there_are_three_ways_to_look(by):
+def test_only_methods_are_ways_to_look(by):
     for way in (None, "attention", "gradient", "grad-cam"):
         check_types(LookRequest, {"by": way})
-    with pytest.raises(ArgumentError, match="^--by: expected attention or gradient or grad-cam"):
+    with pytest.raises(ArgumentError, match="^--by: expected attention or rollout or flow or gradient or grad-cam"):
         check_types(LookRequest, {"by": by})
 
 
@@ -351,12 +351,20 @@ def test_labels_that_are_damaged_are_named(task, tmp_path, change):
     ("model", "request_", "message"),
     [
         ("cnn", Request(nbest=4), "--nbest: expected at most 3, as many labels as there are, got 4"),
-        ("cnn", LookRequest(by="attention"), "--by: expected gradient or grad-cam of a model that does not attend"),
-        ("cnn-attention", LookRequest(label="class 1"), "--label: expected only with --by gradient or grad-cam"),
+        (
+            "cnn",
+            LookRequest(by="attention"),
+            "--by: expected gradient, grad-cam or integrated-gradients for this run, got attention",
+        ),
+        (
+            "cnn-attention",
+            LookRequest(label="class 1"),
+            "--label: expected only with --by gradient, grad-cam or integrated-gradients",
+        ),
         (
             "cnn-attention",
             LookRequest(label="class 1", by="attention"),
-            "--label: expected only with --by gradient or grad-cam",
+            "--label: expected only with --by gradient, grad-cam or integrated-gradients",
         ),
         (
             "cnn",

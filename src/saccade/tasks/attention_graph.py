@@ -61,11 +61,11 @@ def edges_of(model: nn.Module, records: Recording, inputs: int, *, hard: bool = 
             calls.setdefault(name, []).append(aux.weights)
     kinds = {entry.name: entry.kind for entry in records}
     for name, weights in calls.items():
-        layer, own = isinstance(model.get_submodule(name.rpartition(".")[0]), Layer), kinds[name] == "self"
-        behind = inputs if not own or name.startswith("decoder.") else 0
-        residual = own or layer
-        parts = [chosen(part) for part in weights] if hard and own else weights
-        edges.append(Edge(parts, behind, behind if own else 0, residual))
+        layer, within = isinstance(model.get_submodule(name.rpartition(".")[0]), Layer), kinds[name] == "self"
+        behind = inputs if not within or name.startswith("decoder.") else 0
+        residual = within or layer
+        parts = [chosen(part) for part in weights] if hard and within else weights
+        edges.append(Edge(parts, behind, behind if within else 0, residual))
     return edges
 
 
@@ -76,4 +76,5 @@ def size_of(edges: Sequence[Edge], inputs: int) -> int:
 
 def stacked(model: nn.Module) -> bool:
     """Return whether a single model has layers of self-attention."""
-    return not hasattr(model, "members") and any(isinstance(part, Layer | SetAttention) for part in model.modules())
+    blocks = (part for part in model.modules() if isinstance(part, Layer | SetAttention))
+    return not hasattr(model, "members") and any(getattr(block, "inducing", None) is None for block in blocks)

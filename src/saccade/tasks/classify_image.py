@@ -180,7 +180,7 @@ class ImageRanks(Ranks):
         look.check(model, self.codec.labels)
 
     def subjects(self, model: Any, inputs: Sequence[Pixels], request: Any) -> list[Subject]:
-        """Return images with their most probable class, or that of a request."""
+        """Return images, each with a class: the most probable one or the requested one."""
         return subjects(model, inputs, self.codec.labels, request)
 
     def describe(

@@ -77,8 +77,8 @@ class LookRequest:
     """
 
     by: By | None = None
-    """Method of the picture: attention weights, their rollout or flow through layers, gradients,
-    Grad-CAM, the Jacobian, or integrated gradients. A run has those that its model allows.
+    """Method of the picture: attention, its rollout or flow through layers,
+    gradients, Grad-CAM, the Jacobian, or integrated gradients.
     Default: attention, or gradients of a model without it."""
 
     signed: bool = False
@@ -185,7 +185,7 @@ class Moved(NamedTuple):
         title = method[:1].upper() + method[1:]
         if by in ("rollout", "flow"):
             return cls(values, title, "weight" if by == "rollout" else "flow")
-        if by != "grad-cam":  # whose scores are 0 if no feature speaks for an output
+        if by != "grad-cam":  # it is 0 if no feature speaks for an output
             check_moves(values)
         if signed or by == "integrated-gradients":
             return cls(values, title, "derivative" if signed else "logit", True)

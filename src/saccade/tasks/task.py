@@ -369,7 +369,7 @@ class Job:
         return self.predictor.subjects(model, self._read_all(lines), request)
 
     def _read_all(self, lines: Iterable[str]) -> list[Any]:
-        """Read lines, of which none may be blank."""
+        """Read lines, and reject blank ones."""
         read = list[Any]()
         for number, line in enumerate(lines, 1):
             read.append(self.read(line, number))

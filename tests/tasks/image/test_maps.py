@@ -34,10 +34,11 @@ def test_attention_is_drawn_in_times_of_an_even_share():
 
 
 @pytest.mark.parametrize("model", [plain, attending])
-@pytest.mark.parametrize("by", ["gradient", "grad-cam"])
+@pytest.mark.parametrize("by", ["gradient", "grad-cam", "integrated-gradients"])
 def test_gradients_are_at_most_1_and_of_any_network(model, by):
     found = asked(model(), by=by, label="b")
-    assert found.by == by and found.captions == ["b"]
+    signed = by == "integrated-gradients"
+    assert found.by == by and found.captions == (["for b", "against b"] if signed else ["b"])
     assert float(found.maps.max()) in (0.0, 1.0) and float(found.maps.min()) >= 0
 
 
@@ -49,8 +50,8 @@ def test_a_network_without_attention_shows_gradients():
     ("words", "message"),
     [
         ({"label": "z", "by": "gradient"}, "--label: expected one of a, b, c, got z"),
-        ({"label": "a"}, "--label: expected only with --by gradient or grad-cam"),
-        ({"by": "attention"}, "--by: expected gradient or grad-cam of a model that does not attend"),
+        ({"label": "a"}, "--label: expected only with --by gradient, grad-cam or integrated-gradients"),
+        ({"by": "attention"}, "--by: expected gradient, grad-cam or integrated-gradients for this run, got attention"),
     ],
 )
 def test_what_means_nothing_is_refused(words, message):

@@ -49,8 +49,9 @@ def test_every_way_of_drawing_works_or_is_refused(run, asked, unsaved, tmp_path)
             paths = both.draw(asked[:1], tmp_path / "pictures", **request)
         except SaccadeError as error:
             refused = str(error)
-        way_out = "draw each by itself" if by in (None, "jacobian", "grad-cam") else "--by: expected"
-        assert way_out in refused and "\n" not in refused if refused else paths and by not in ("jacobian", "grad-cam")
+        way_out = "--by: expected" if by == "attention" else "draw each by itself"
+        of_one = by in ("rollout", "flow", "grad-cam", "jacobian")
+        assert way_out in refused and "\n" not in refused if refused else paths and not of_one
 
 
 @each_task

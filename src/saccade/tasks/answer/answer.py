@@ -160,10 +160,11 @@ def jacobian(model: Any, source: Visual, ids: Sequence[int], answer: int | None 
 
 def methods_of(model: Any) -> list[str]:
     """Return the names of the methods of a model."""
-    names = [*["attention"] * getattr(model, "attends", False), "gradient", *["jacobian"] * bool(word_vectors(model))]
-    several = hasattr(model, "members")
-    names += ["grad-cam"] * (convolutions_of(model) is not None and not several)
-    return names if several else [*names, "integrated-gradients"]
+    names = [*["attention"] * getattr(model, "attends", False), "gradient"]
+    if hasattr(model, "members"):
+        return names
+    names += ["grad-cam"] * (convolutions_of(model) is not None) + ["jacobian"] * bool(word_vectors(model))
+    return [*names, "integrated-gradients"]
 
 
 def sees(model: Any) -> bool:
@@ -223,11 +224,11 @@ def of_image(
     """
     with torch.inference_mode(mode=False):  # a caller may be in inference mode
         image = Visual(*(None if part is None else part.clone() for part in source[:3]))  # type: ignore[arg-type]
-        asked = Padded(*(part.clone() for part in question))
+        fixed = Padded(*(part.clone() for part in question))
 
     def features(copies: Tensor) -> Tensor:
         more = (None if part is None else part.expand(len(copies), *part.shape[1:]) for part in image[1:3])
-        words = Padded(*(part.expand(len(copies), *part.shape[1:]) for part in asked))
+        words = Padded(*(part.expand(len(copies), *part.shape[1:]) for part in fixed))
         return score(Visual(copies, *more), words)[:, None]
 
     weights = None if looked is None or looked.weights is None else looked.weights[0].mean(0, keepdim=True)

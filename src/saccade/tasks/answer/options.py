@@ -67,7 +67,7 @@ class LookRequest:
     """
 
     by: By | None = None
-    """Method: attention weights, gradients of the answer by pixels and words, Grad-CAM,
+    """Method of the picture: attention, gradients by pixels and words, Grad-CAM,
     the Jacobian of all answers by each word, or integrated gradients of pixels.
     Default: attention, or gradient for a model without it."""
 

@@ -153,16 +153,16 @@ class AnswersQuestions(Predictor):
         output, batch = self.codec.output, self.codec.collate([Encoded(query.shown.seen, query.ids, {})])
         source, question, _ = batch.to(next(model.parameters()).device)
         ranking = output.ranking(model, source, question, count=1)
-        best, words = ranking.labels[ranking.best], look.by == "jacobian" or not sees(model)
+        best, by_words = ranking.labels[ranking.best], look.by == "jacobian" or not sees(model)
         if look.by == "jacobian":
             logits = getattr(model, "answerer", model)
-            return of_words(model, query, source, lambda *given: logits(*given), ranking.best, best)
+            return of_words(model, query, source, logits, ranking.best, best)
         log_probs = partial(output.log_probs, model)
 
-        def score(*given: Any) -> Tensor:
-            return log_probs([best] * len(given[1].lengths), *given)[:, None]
+        def score(visual: Visual, words: Padded) -> Tensor:
+            return log_probs([best] * len(words.lengths), visual, words)[:, None]
 
-        if words:
+        if by_words:
             return of_words(model, query, source, score, 0, best)
         looked = model.look(source, question) if look.by == "attention" else None
         return of_image(model, source, question, score, best, looked)

@@ -105,7 +105,9 @@ def grid(model: Any, image: Shown) -> tuple[int, int] | None:
 
 
 def scored(model: Any, image: Shown, output: Output, shape: tuple[int, int] | None, by: By) -> tuple[Tensor, str]:
-    """Return the shares of cells in the scores of each word, `(words, cells)`, and their meaning.
+    """Return the shares of cells in the scores of each word, and their meaning.
+
+    Shares are `(words, cells)`.
 
     Args:
         model: a writer about images, in evaluation mode.

@@ -18,7 +18,7 @@ from saccade.nn import MixtureOfExperts
 from saccade.tasks import looking
 from saccade.tasks.batches import in_batches
 from saccade.tasks.experts import Taken, draw_taken, taken, taken_json
-from saccade.tasks.explaining import Subject, embedded, text_methods
+from saccade.tasks.explaining import Scores, Subject, embedded, text_methods
 from saccade.tasks.labels.ranked import Ranked
 from saccade.tasks.labels.ranking import Ranking, probabilities
 from saccade.tasks.looking import Moved
@@ -55,6 +55,8 @@ class LookRequest(looking.LookRequest):
         for name, number in (("--layer", self.layer), ("--head", self.head)):
             if number is not None and number < 1:
                 raise ArgumentError(f"{name}: expected a number from 1 on, got {number}")
+        if self.faithful and self.layer is not None:
+            raise ArgumentError(f"--faithful: expected without --layer, got --layer {self.layer}. Leave one out.")
         if self.head is not None and self.layer is None:
             raise ArgumentError(f"--head: expected only with --layer, got {self.head} without it")
 
@@ -260,6 +262,10 @@ def _picture(model: Any, text: Text, ranking: Ranking, reading: Reading, request
         shares = model.shares(_source(model, text).values[0], ranking.best)
     if shares is not None:
         about = f"no attention: each word's share of the logit of {ranking.labels[ranking.best]} over the others"
+        if request.faithful:
+            of_text = subject(model, text, ranking.labels, reading)
+            scores = Scores("shares", of_text.tokens, of_text.outputs, shares[None].cpu())
+            about = f"{about}; {scores._replace(faithfulness=of_text.faithfulness(scores)).remark}"
         return Picture(shares[None].cpu(), about, scale="logit")
     by = request.by or ("attention" if weights is not None else "jacobian")
     of_text = subject(model, text, ranking.labels, reading)

@@ -115,7 +115,10 @@ def sides_of(model: Any) -> tuple[int, ...]:
 
 
 def methods_of(model: Any, labels: Spelling) -> list[str]:
-    """Return the names of the methods of a model. Pictures of glimpses are those of attention."""
+    """Return the names of the methods of a model.
+
+    Pictures of glimpses are those of attention.
+    """
     if sides_of(model):
         return ["attention"]
     return [] if labels.strings else maps.methods_of(model)

@@ -123,8 +123,8 @@ class LookRequest(maps.LookRequest):
     """
 
     by: By | None = None
-    """Method: the glimpses and their probabilities (attention). Of a model without glimpses:
-    gradients by pixels, Grad-CAM of its convolution, or integrated gradients of pixels.
+    """Method of the picture: glimpses and their probabilities (attention).
+    A model without glimpses has gradients by pixels, Grad-CAM, or integrated gradients.
     Default: attention, or gradient for a model without it."""
 
     likeliest: bool = False

@@ -205,12 +205,15 @@ class Glimpses(Predictor):
     def check(self, model: nn.Module, request: Any) -> None:
         """Reject more answers than labels, and methods that the model does not have."""
         if isinstance(request, LookRequest):
+            if request.faithful and sides_of(model):
+                expected = "expected a run that reads whole images, got one of glimpses. Leave it out."
+                raise ArgumentError(f"--faithful: {expected}")
             request.check(model, self.codec.labels, methods_of(model, self.codec.spelling))
         else:
             check_count(completed(Request, request), self.codec.spelling.most)
 
     def subjects(self, model: Any, inputs: Sequence[Pixels], request: Any) -> list[Subject]:
-        """Return images with their most probable class, or that of a request."""
+        """Return images, each with a class: the most probable one or the requested one."""
         if sides_of(model):
             way_out = "`saccade predict --json` has the path of its glimpses."
             raise ArgumentError(f"by: expected a run that reads whole images, got one of glimpses. {way_out}")

@@ -156,7 +156,7 @@ def subject(
     words: tuple[str, ...] = (),
     attended: Tensor | None = None,
 ) -> Subject:
-    """Return an image and a text about it, which is held fixed.
+    """Return an image and a fixed text about it.
 
     Args:
         model: a writer about images, in evaluation mode.
@@ -174,7 +174,7 @@ def subject(
     def features(copies: Tensor) -> Tensor:
         count = len(copies)
         more = (None if part is None else part.expand(count, *part.shape[1:]) for part in seen[1:3])
-        if hasattr(model, "members"):  # whose probabilities have no features in common
+        if hasattr(model, "members"):  # their probabilities have no common features
             return model(Visual(copies, *more), before.expand(count, -1))  # type: ignore[no-any-return]
         return model.features(Visual(copies, *more), before.expand(count, -1))  # type: ignore[no-any-return]
 

@@ -101,7 +101,11 @@ def maps_of(model: Any, image: Tensor, ranking: Ranking, look: LookRequest) -> M
     """
     by = look.by or ("attention" if attends(model) else "gradient")
     if by == "attention":
-        return _attention(model, image)
+        maps = _attention(model, image)
+        if not look.faithful:
+            return maps
+        scores = subject(model, image, ranking.labels, ranking.best).scores("attention", faithfulness=True)
+        return maps._replace(title=f"{maps.title}; mean over all positions: {scores.remark}")
     label = ranking.best if look.label is None else ranking.labels.index(look.label)
     scores = subject(model, image, ranking.labels, label).scores(by, faithfulness=look.faithful)
     values, name = scores.values, ranking.labels[label]
@@ -142,14 +146,14 @@ def subject(model: Any, image: Tensor, labels: Sequence[str], label: int) -> Sub
 
 
 def subjects(model: Any, inputs: Sequence[Pixels], labels: tuple[str, ...], look: LookRequest) -> list[Subject]:
-    """Return images with their most probable class, or that of a request."""
+    """Return images, each with a class: the most probable one or the requested one."""
 
-    def one(item: Pixels) -> Subject:
+    def of_image(item: Pixels) -> Subject:
         image = pixels(item.image)[None].to(next(model.parameters()).device)
         label = int(model(image)[0].argmax()) if look.label is None else labels.index(look.label)
         return subject(model, image, labels, label)
 
-    return list(map(one, inputs))
+    return list(map(of_image, inputs))
 
 
 def draw_maps(image: Pixels, title: str, maps: Maps, folder: Path, *, json: bool) -> list[Path]:

@@ -13,6 +13,7 @@ from saccade.look import Band
 from saccade.look._figure import rounded
 from saccade.look._files import file_name
 from saccade.models.causal_transformer import CausalTransformer
+from saccade.models.lstm import LSTM
 from saccade.models.memorizer import Memorizer
 from saccade.models.memory_network import MemoryNetwork
 from saccade.models.padded import Padded
@@ -152,9 +153,13 @@ def described(
 
 
 def methods_of(model: Any, language: Language) -> list[str]:
-    """Return the names of the methods of a model. Vectors of bits have no probability of an answer."""
+    """Return the names of the methods of a model.
+
+    Vectors of bits have no probability of an answer.
+    """
     member = getattr(model, "members", [model])[0]
-    names = ["attention"] * (bool(memories(member)) or type(member).attended is not Memorizer.attended)
+    looks = type(member).attended is not Memorizer.attended and not isinstance(member, LSTM)  # which draws its gate
+    names = ["attention"] * (looks or bool(memories(member)))
     if hasattr(model, "members"):
         return names
     transformer, symbols = isinstance(model, CausalTransformer), language.sizes.symbols
@@ -187,7 +192,7 @@ def explained(model: Any, question: Asked, logits: Tensor, language: Language) -
 
 
 def subject(model: Any, episode: Episode, logits: Tensor, texts: Sequence[str]) -> Subject:
-    """Return a question and what is written at its answering steps.
+    """Return a question and the answers at its answering steps.
 
     Args:
         model: in evaluation mode.
@@ -205,15 +210,15 @@ def subject(model: Any, episode: Episode, logits: Tensor, texts: Sequence[str]) 
 
     embedding = getattr(model, "members", [model])[0].embedding
     vectors, run = embedded(embedding, source, features)
-    places, layers = asked.nonzero(), isinstance(model, CausalTransformer)
+    answering_steps, layers = asked.nonzero(), isinstance(model, CausalTransformer)
     return Subject(
         model=model,
         inputs=vectors,
         features=run,
         output=getattr(model, "output", None),
-        targets=logits[: len(places)].argmax(-1),
+        targets=logits[: len(answering_steps)].argmax(-1),
         tokens=names,
-        outputs=tuple(name for name, place in zip(names, asked.tolist(), strict=False) if place),
-        readers=places if layers else None,
+        outputs=tuple(name for name, written in zip(names, asked.tolist(), strict=False) if written),
+        readers=answering_steps if layers else None,
         layer=model.norm if layers else None,
     )

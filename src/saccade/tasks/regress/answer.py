@@ -14,12 +14,14 @@ from saccade.look import Curve, Dots, Fit, Prediction
 from saccade.look._files import file_name
 from saccade.models.padded import Padded
 from saccade.tasks.answered import Answered
+from saccade.tasks.looking import By, check_moves
 from saccade.tasks.regress.codec import Columns, pad
+from saccade.tasks.regress.explained import subject
 from saccade.tasks.regress.inputs import Question
 from saccade.tasks.regress.metrics import interval
 from saccade.train.task import Form, Unreadable
 
-__all__ = ["Regression", "answer", "spelled"]
+__all__ = ["Regression", "answer", "names_of", "point_of", "spelled"]
 
 _DIGITS = 6  # significant digits of an answer, as many as float32 has
 _X = 201  # inputs of a curve
@@ -81,8 +83,24 @@ def spelled(numbers: Sequence[float]) -> str:
     return ",".join(f"{number:.{_DIGITS}g}" for number in numbers)
 
 
-def answer(model: Any, question: Question | Unreadable, columns: Columns, coverage: float, form: Form) -> Regression:
-    """Answer one question. A batch of several would round each answer differently."""
+def answer(
+    model: Any,
+    question: Question | Unreadable,
+    columns: Columns,
+    coverage: float,
+    form: Form,
+    by: By | None = None,
+) -> Regression:
+    """Answer one question. A batch of several would round each answer differently.
+
+    Args:
+        model: in evaluation mode.
+        question: the question.
+        columns: codec of the run.
+        coverage: probability of the interval.
+        form: of the answer.
+        by: method of the picture, or None for the default.
+    """
     if isinstance(question, Unreadable):
         return Regression(question)
     points = pad([question.numbers]).to(next(model.parameters()).device)
@@ -91,7 +109,7 @@ def answer(model: Any, question: Question | Unreadable, columns: Columns, covera
         say(f"no answer to {spelled(question.numbers):.60}: numbers this far from those of training overflow")
         return Regression(Unreadable(spelled(question.numbers)))
     weights = model.weights(points) if form != "lines" else None
-    pictures = _Pictures(model, columns, coverage) if form == "pictures" else None
+    pictures = _Pictures(model, columns, coverage, by) if form == "pictures" else None
     center, low, high = (tuple(part[0].tolist()) for part in (mean, *interval(mean, deviation, coverage)))
     return Regression(question, center, low, high, None if weights is None else weights[0].cpu(), pictures)
 
@@ -103,6 +121,7 @@ class _Pictures:
     model: Any
     columns: Columns
     coverage: float
+    by: By | None = None
 
     def draw(self, made: Regression, question: Question, folder: Path, *, json: bool) -> Iterator[Path]:
         several, numbers = len(self.columns.targets) > 1, question.numbers
@@ -112,6 +131,7 @@ class _Pictures:
             prediction = f"{called}: {made.mean[target]:.4g}, with {self.coverage:.0%}"
             title = f"{prediction} from {made.lower[target]:.4g} to {made.upper[target]:.4g}"
             kind = self._curve if len(self.columns.features) == 1 else self._bars
+            kind = kind if self.by in (None, "attention") else self._scored
             yield from kind(made, numbers, target, path, title, json)
         if hasattr(self.model, "tried"):
             tried, errors, best, label = self.model.tried(self.columns.features)
@@ -167,7 +187,7 @@ class _Pictures:
                 names, [Dots(label, weights[order].tolist())], path, label=label, title=title, note=note, bars=True,
                 json=json,
             )  # fmt: skip
-        names = list(self.columns.features) or [_formatted(number, 6) for number in numbers]
+        names = names_of(numbers, self.columns)
         encoding, start = self.columns.encoding, getattr(self.model, "start", None)
         if encoding is not None:
             cells = zip(encoding.names, encoding.decode(numbers), strict=True)
@@ -192,6 +212,20 @@ class _Pictures:
             note = f"{note}; {len(order)} of {len(names)} are shown, the largest"
         labels, series = [names[index] for index in order.tolist()], [Dots(label, values[order].tolist())]
         return look.dots(labels, series, path, label=label, title=title, note=note, bars=True, json=json)
+
+    def _scored(
+        self, made: Regression, numbers: Sequence[float], target: int, path: Path, title: str, json: bool
+    ) -> list[Path]:
+        """Draw bars of the scores of a method."""
+        assert self.by is not None
+        names = names_of(numbers, self.columns)
+        scores = subject(self.model, numbers, self.columns, names).scores(self.by)
+        check_moves(scores.values)
+        values = scores.values[target]
+        order = values.abs().argsort(descending=True)[:_BARS].sort().values
+        note = f"{scores.method} by each; {len(order)} of {len(names)} are shown, the largest"
+        labels, series = [names[index] for index in order.tolist()], [Dots(self.by, values[order].tolist())]
+        return look.dots(labels, series, path, label=self.by, title=title, note=note, bars=True, json=json)
 
     def _start(self, start: Any, numbers: Sequence[float], target: int) -> float:
         return float(start(pad([numbers]).values.to(next(self.model.parameters()).device))[0, target])
@@ -218,10 +252,20 @@ class _Pictures:
         return made.weights.mean(0) if keeps and made.weights is not None else None
 
     def _point(self, index: int, target: int) -> str:
-        point, encoding = self.columns.points[index], self.columns.encoding
-        texts = [_formatted(number, 3) for number in point] if encoding is None else encoding.decode(point)
-        numbers, more = ", ".join(texts[:_NAMED]), ", …" if len(texts) > _NAMED else ""
-        return f"{self.columns.answers[index][target]:.4g}  at  {numbers}{more}"
+        return point_of(self.columns, index, target)
+
+
+def names_of(numbers: Sequence[float], columns: Columns) -> list[str]:
+    """Return the names of the columns, or the numbers of a set as texts."""
+    return list(columns.features) or [_formatted(number, 6) for number in numbers]
+
+
+def point_of(columns: Columns, index: int, target: int) -> str:
+    """Return a known point as text, with its answer."""
+    point, encoding = columns.points[index], columns.encoding
+    texts = [_formatted(number, 3) for number in point] if encoding is None else encoding.decode(point)
+    numbers, more = ", ".join(texts[:_NAMED]), ", …" if len(texts) > _NAMED else ""
+    return f"{columns.answers[index][target]:.4g}  at  {numbers}{more}"
 
 
 def _formatted(number: float, digits: int) -> str:

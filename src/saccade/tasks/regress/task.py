@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -15,12 +15,16 @@ from saccade.data.splits import SplitNames, SplitOptions
 from saccade.errors import ArgumentError
 from saccade.models.padded import Padded
 from saccade.models.regressor import Predicted
+from saccade.tasks.ensembles import check_drawn
+from saccade.tasks.explaining import Subject
+from saccade.tasks.looking import By, check_by
 from saccade.tasks.predictor import Predictor
-from saccade.tasks.regress.answer import Regression, answer
+from saccade.tasks.regress.answer import Regression, answer, names_of, point_of
 from saccade.tasks.regress.codec import ENDLESS, LEARNED, Batch, Columns, check_start, pad, sampler
 from saccade.tasks.regress.data import BUILTIN, open_numbers
 from saccade.tasks.regress.data.rows import Choice, Example, Numbers
 from saccade.tasks.regress.data.written import DECIMALS
+from saccade.tasks.regress.explained import methods_of, subject
 from saccade.tasks.regress.inputs import Question, lines_of
 from saccade.tasks.regress.metrics import (
     HEADLINE,
@@ -35,7 +39,7 @@ from saccade.tasks.request import completed
 from saccade.tasks.task import Task
 from saccade.train.task import Baseline, Evaluation, Form, Loss, Suited, Unreadable
 
-__all__ = ["REGRESS", "Options", "Regresses", "Request"]
+__all__ = ["REGRESS", "LookRequest", "Options", "Regresses", "Request"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +106,24 @@ class Request:
             raise ArgumentError(f"--coverage: expected a share above 0 and below 1, got {self.coverage}")
 
 
+@dataclass(frozen=True, kw_only=True)
+class LookRequest(Request):
+    """Options of pictures.
+
+    >>> LookRequest(by="integrated-gradients").coverage
+    0.9
+    """
+
+    by: By | None = None
+    """Method of the picture: attention to known points or elements, its rollout
+    or flow, gradients, or integrated gradients from the means of the columns.
+    Default: attention, or gradients of a model without it."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_by(self.by, get_args(By))
+
+
 @dataclass(frozen=True)
 class Regresses(Predictor):
     """Predictor of numbers with intervals."""
@@ -154,8 +176,28 @@ class Regresses(Predictor):
         self, model: nn.Module, inputs: Sequence[Question | Unreadable], request: Any, form: Form = "lines"
     ) -> list[Regression]:
         """Answer questions."""
-        coverage = completed(Request, request).coverage
-        return [answer(model, question, self.codec, coverage, form) for question in inputs]
+        by = request.by if isinstance(request, LookRequest) else None
+        coverage = request.coverage if isinstance(request, LookRequest) else completed(Request, request).coverage
+        return [answer(model, question, self.codec, coverage, form, by) for question in inputs]
+
+    def check(self, model: nn.Module, request: Any) -> None:
+        """Reject methods that the model does not have."""
+        if isinstance(request, LookRequest):
+            methods = methods_of(model, self.codec)
+            check_drawn(model, request.by, methods)
+            check_by(request.by, methods)
+
+    def subjects(self, model: Any, inputs: Sequence[Question], request: Any) -> list[Subject]:
+        """Return rows and sets with their predictions."""
+        return [self._subject(model, question, request) for question in inputs]
+
+    def _subject(self, model: Any, question: Question, request: Any) -> Subject:
+        names, weights = names_of(question.numbers, self.codec), None
+        if request.by == "attention":
+            weights = answer(model, question, self.codec, request.coverage, "json").weights
+            if getattr(model, "keeps", False):
+                names = [point_of(self.codec, index, 0) for index in range(len(self.codec.points))]
+        return subject(model, question.numbers, self.codec, names, weights)
 
     @property
     def _std(self) -> Tensor:
@@ -200,7 +242,7 @@ REGRESS = Task(
         "maximum": {"loss": "absolute", "batch_size": 128},
         "files": {"start": "stacked"},
     },
-    requests=dict.fromkeys(("predict", "eval", "look"), Request),
+    requests={"predict": Request, "eval": Request, "look": LookRequest},
     suit=_suited,
     sampler=sampler,
     lines=lambda codec, inputs: lines_of(inputs, codec.features, codec.encoding),

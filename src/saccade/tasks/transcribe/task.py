@@ -160,8 +160,8 @@ class Transcribes(Generates):
 
         Every model attends. Its steps are fewer than frames, so gradients of weights do not explain frames.
         """
-        one = [] if hasattr(model, "members") else ["gradient", "jacobian", "integrated-gradients"]
-        look.check_method(model, ["attention", *one], attends=True)
+        of_one = [] if hasattr(model, "members") else ["gradient", "jacobian", "integrated-gradients"]
+        look.check_method(model, ["attention", *of_one], attends=True)
         check_prefix(Request(prefix=look.prefix), self.codec.target, 2 * self.codec.longest, self.units)
 
     def ranks(self, request: Request) -> bool:

@@ -121,7 +121,7 @@ def with_ctc(model: Any, answer: Transcription) -> Transcription:
 
 
 def subject(model: Any, utterance: Utterance, output: Output, frame_seconds: float) -> Subject:
-    """Return the frames of a recording and its text, which is held fixed.
+    """Return the frames of a recording and its fixed text.
 
     Args:
         model: a recognizer in evaluation mode.
@@ -153,7 +153,7 @@ def subject(model: Any, utterance: Utterance, output: Output, frame_seconds: flo
 
 
 def spread(weights: Tensor, frames: int) -> Tensor:
-    """Return weights of steps `(tokens, steps)` as weights of their frames, with equal sums.
+    """Return weights of steps as weights of their frames, `(tokens, frames)`.
 
     >>> spread(torch.tensor([[0.5, 0.5]]), 3)
     tensor([[0.2500, 0.2500, 0.5000]])

@@ -22,7 +22,7 @@ def subject(
     texts: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
     attended: Tensor | None = None,
 ) -> Subject:
-    """Return a source and its translation, which is held fixed.
+    """Return a source and its fixed translation.
 
     Args:
         model: a translator with a `source_embedding`, in evaluation mode.

@@ -5,6 +5,7 @@ from saccade.tasks.text.codec import WordLabelsCodec
 from tasks.laws.entry import HELD_OUT, LEARNED_FROM, Entry, accuracy_of_words, label_each_word
 
 ENTRY = Entry(
+    looked=({}, {"by": "jacobian", "signed": True}),
     options={"batch_tokens": 80},
     models={"self-attention": {"hidden_dim": 8, "heads": 2, "feedforward_dim": 8, "embedding_dim": 6}},
     row=lambda example: (example.text, example.label),
