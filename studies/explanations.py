@@ -140,7 +140,7 @@ class Findings:
         self.content, self.rows, self.about = content, content["rows"], DATA[content["data"]]
         self.names: list[str] = list(self.rows[0]["hits"])
         claimed = {
-            f"{name}'s largest score lies on {self.about.inputs} more often than attention's": self.beside(name)
+            f"by {name} the largest score lies on {self.about.inputs} more often than by attention": self.beside(name)
             for name in self.names
             if name != ATTENTION
         }
@@ -194,13 +194,21 @@ class Findings:
             [name, *(spread(part) for part in zip(*(row["kinds"][name] for row in self.rows), strict=True))]
             for name in self.names
         ]
-        parts = ["### Kinds of words", table(kinds), _KIND_TEXT, "## Correlation with blank-out", table(self.ranks())]
+        parts = [
+            "### Kinds of words",
+            table(kinds),
+            _unwrapped(_KIND_TEXT),
+            "## Correlation with blank-out",
+            table(self.ranks()),
+        ]
         measures = list(self.rows[0]["faithful"])
         faithful = [["scores", *measures]]
         for name in [*self.names, "random"]:
             cells = ([row["faithful"][measure][name] for row in self.rows] for measure in measures)
             faithful.append([name, *(spread(cell, 3, 1) for cell in cells)])
-        return paragraphs(*parts, _RANK_TEXT, "## Faithfulness", table(faithful), _FAITHFUL_TEXT)
+        return paragraphs(
+            *parts, _unwrapped(_RANK_TEXT), "## Faithfulness", table(faithful), _unwrapped(_FAITHFUL_TEXT)
+        )
 
     def ranks(self) -> list[list[str]]:
         """Return the table of correlations by layer, beside the paper's."""
@@ -231,6 +239,10 @@ class Findings:
             "unit": self.about.unit,
             "data": self.content["data"],
         }
+
+
+def _unwrapped(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _plot(result: Findings, folder: Path) -> dict[str, str]:
