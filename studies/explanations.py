@@ -259,7 +259,8 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
     for name in DEPTHS:
         ours = result.depth(name)
         lines.append(curve(name, list(range(1, 1 + len(ours))), ours))
-        lines.append(look.Curve(f"{name}, paper", list(range(1, 7)), list(PAPER[name])))
+    drawn_of_paper = (ATTENTION, ROLLOUT)  # a chart has five styles
+    lines += [look.Curve(f"{name}, paper", list(range(1, 7)), list(PAPER[name])) for name in drawn_of_paper]
     labels = ("layer; bars: 95% intervals", "Spearman's correlation")
     drawn_layers = look.curves(lines, folder / "layers", labels=labels, title=title, beside=True)
     return {"picture": drawn, "layers": picture(drawn_layers, title)}
