@@ -146,7 +146,7 @@ def test_tiny_models_are_trained_and_explained(tmp_path, monkeypatch, data):
     small |= {"reviews": {"layers": 2, "hidden_dim": 8}, "dates": {"hidden_dim": 16}, "scenes": {}}[data]
     variant = replace(known.variant, values={**known.variant.values, **small})
     monkeypatch.setitem(study.DATA, data, replace(known, variant=variant))
-    options = Options(data=data, output=str(tmp_path / "report"), examples=2, threads=1, device="cpu")
+    options = Options(data=data, output=str(tmp_path / data), examples=2, threads=1, device="cpu")
     made = make(STUDY, options)
     [row] = stored(made.folder)["rows"]
     assert row["examples"] == 2 and "nothing can be concluded" in made.text
