@@ -155,7 +155,7 @@ class Subject:
         baseline: inputs that integrated gradients begin at, or a number.
         missing: replacement of a removed unit, the id of the unknown word or a colour.
         units: ids `(1, L)`, or pixels `(1, height * width, channels)`, whose removal measures faithfulness.
-        probability: from units `(B, ...)` to the probability of the predicted class, `(B,)`, or None.
+        probability: from units `(B, ...)` to the probability of the class, `(B,)`, without gradients, or None.
         block: rows of the Jacobian at a time.
     """
 

@@ -230,6 +230,7 @@ def subject(model: Any, text: Text, labels: Sequence[str], reading: Reading, lab
     embedding = getattr(model, "members", [model])[0].words.embedding
     vectors, run = embedded(embedding, source, lambda copies: model(copies)[:, None])
 
+    @torch.no_grad()
     def probability(ids: Tensor) -> Tensor:
         lengths = source.lengths.expand(len(ids))
         return probabilities(model(Padded(ids, lengths)))[:, label].to(ids.device)

@@ -123,6 +123,7 @@ def subject(model: Any, image: Tensor, labels: Sequence[str], label: int) -> Sub
         inputs = image[0].clone()
     shape = inputs.shape
 
+    @torch.no_grad()
     def probability(units: Tensor) -> Tensor:
         return probabilities(model(units.mT.unflatten(2, shape[1:])))[:, label].to(units.device)
 
