@@ -1,15 +1,17 @@
-"""Characters of a date that decide the characters of its ISO 8601 form."""
+"""Deciding inputs of built-in data: characters of dates, words of reviews."""
 
 import datetime
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 from saccade.errors import ArgumentError, SaccadeError
+from saccade.tasks.classify_text.data.reviews import BAD, GOOD, NEGATIONS, TURNS
 from saccade.tasks.translate.data.corpus import Pair
 from saccade.tasks.translate.data.dates import FORMS, LANGUAGES, write
 
-__all__ = ["deciding", "fields"]
+__all__ = ["deciding", "deciding_words", "fields"]
 
 _NAMES = {"y": "year", "M": "month", "L": "month", "d": "day", "E": "weekday", "c": "weekday"}
 #: The field of each character of 2025-06-18.
@@ -94,3 +96,50 @@ def _fields_of(source: str, target: str, pair: Pair) -> dict[str, range]:
 
 def _not_built_in(pair: Pair) -> ArgumentError:
     return ArgumentError(f"pair: expected built-in dates and their ISO 8601, got {pair.source!r}, {pair.target!r}")
+
+
+def deciding_words(words: Sequence[str]) -> dict[str, list[int]]:
+    """Return the positions of deciding words of a built-in review, by kind.
+
+    They are the opinion of the main clause, its negation, and the conjunction of two clauses. Each of them can turn the
+    label if it is exchanged or left out. "other opinion" has the opinion of the other clause with its negation.
+
+    Args:
+        words: as of the tokenizer of `classify-text`, without punctuation.
+
+    Raises:
+        ArgumentError: for other texts.
+
+    Example:
+        >>> deciding_words("although the cast was brilliant the film is not very funny".split())
+        {'opinion': [10], 'negation': [8], 'conjunction': [0], 'other opinion': [4]}
+    """
+    opinions = [position for position, word in enumerate(words) if word in (*GOOD, *BAD)]
+    denied = _phrases(words, NEGATIONS)
+    turns = [turn for turn in _phrases(words, TURNS) if not any(turn.start in part for part in denied)]
+    if len(opinions) not in (1, 2) or len(turns) != len(opinions) - 1:
+        raise ArgumentError(f"words: expected a built-in review, got {' '.join(words)!r}")
+    negations: list[list[int]] = [[] for _ in opinions]
+    for part in denied:
+        negations[sum(position < part.start for position in opinions)] += part
+    conjunction = [position for turn in turns for position in turn]
+    subordinate = any(words[position] in ("although", "even") and position > opinions[0] for position in conjunction)
+    main = 0 if subordinate else len(opinions) - 1
+    other = [*negations[1 - main], opinions[1 - main]] if turns else []
+    return {
+        "opinion": [opinions[main]],
+        "negation": negations[main],
+        "conjunction": conjunction,
+        "other opinion": other,
+    }
+
+
+def _phrases(words: Sequence[str], phrases: Sequence[str]) -> list[range]:
+    """Places of phrases of one or more words, in order."""
+    cut = [phrase.split() for phrase in phrases]
+    return [
+        range(start, start + len(phrase))
+        for start in range(len(words))
+        for phrase in cut
+        if list(words[start : start + len(phrase)]) == phrase
+    ]

@@ -70,6 +70,11 @@ def test_flow_is_the_smallest_cut(depth, length):
     assert np.abs(attribute.flow(layers)[0].numpy() - expected).max() <= depth * length**2 * 2**-31
 
 
+def test_some_rows_of_flow_are_those_of_all():
+    layers = random_layers(2)
+    assert torch.equal(attribute.flow(layers, rows=[2, 0]), attribute.flow(layers)[:, [2, 0]])
+
+
 def test_flow_is_that_of_networkx():
     networkx = pytest.importorskip("networkx")
     layers = random_layers(3, length=4)
@@ -195,6 +200,11 @@ SQUARE = torch.full((1, 1, 2, 2), 0.5)
         (lambda: attribute.rollout([SQUARE], heads="sum"), ArgumentError, "heads: expected mean, max, min, got 'sum'"),
         (lambda: attribute.rollout([SQUARE], residual=1.5), ArgumentError, "residual: expected a number from 0 to 1"),
         (lambda: attribute.flow([SQUARE - 1]), ArgumentError, "weights: expected finite numbers of at least 0"),
+        (
+            lambda: attribute.flow([SQUARE], rows=[0, 2]),
+            ArgumentError,
+            r"rows: expected numbers from 0 to 1, got \[0, 2",
+        ),
         (lambda: attribute.gradient_weighted([SQUARE], []), ArgumentError, "gradients: expected one for each of 1"),
         (lambda: attribute.gradient_weighted([SQUARE], [SQUARE[0]]), ShapeError, r"gradients: expected \(1, 1, 2, 2\)"),
         (lambda: attribute.token_grad_cam(SQUARE[0], SQUARE), ShapeError, "features, gradients: expected two equal"),

@@ -21,6 +21,7 @@ EFFECTS = {
     "cnn_attention": 0.3,
     "glimpses": 0.3,
     "pointing": 0.3,
+    "explanations": 0.4,
     "objects": 0.1,
     "regions": 0.3,
     "memory": 0.01,

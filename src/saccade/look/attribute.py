@@ -69,7 +69,13 @@ def rollout(weights: Sequence[Tensor] | Recording, *, residual: float = 0.5, hea
     return first
 
 
-def flow(weights: Sequence[Tensor] | Recording, *, residual: float = 0.5, heads: Heads = "mean") -> Tensor:
+def flow(
+    weights: Sequence[Tensor] | Recording,
+    *,
+    residual: float = 0.5,
+    heads: Heads = "mean",
+    rows: Sequence[int] | None = None,
+) -> Tensor:
     r"""Return the maximum flow from each position of the last layer to each input.
 
     .. math::
@@ -84,13 +90,14 @@ def flow(weights: Sequence[Tensor] | Recording, *, residual: float = 0.5, heads:
         weights: as for `rollout`.
         residual: as for `rollout`.
         heads: as for `rollout`.
+        rows: positions of the last layer whose rows are computed. None is all.
 
     Returns:
-        `(B, L, L)`, a row for each position of the last layer, from 0 to 1. Rows do not sum to 1.
+        `(B, L, L)`, a row for each position of the last layer, from 0 to 1, or `(B, rows, L)`. Rows do not sum to 1.
 
     Raises:
         ShapeError: as for `rollout`.
-        ArgumentError: as for `rollout`, and weights that are negative or not finite.
+        ArgumentError: as for `rollout`, weights that are negative or not finite, and rows outside 0 to L - 1.
         SaccadeError: SciPy is not installed.
 
     Source:
@@ -112,7 +119,10 @@ def flow(weights: Sequence[Tensor] | Recording, *, residual: float = 0.5, heads:
         raise ArgumentError("weights: expected finite numbers of at least 0, got others. Pass normalized weights")
     layers = torch.stack([layer.detach() for layer in _with_residual(weights, residual, heads)])
     depth, batch, length, _ = layers.shape
-    flows = torch.zeros(batch, length, length, dtype=torch.float64)
+    sources = range(length) if rows is None else rows
+    if not all(0 <= row < length for row in sources):
+        raise ArgumentError(f"rows: expected numbers from 0 to {length - 1}, got {list(sources)}")
+    flows = torch.zeros(batch, len(sources), length, dtype=torch.float64)
     for example in range(batch):
         capacities = (layers[:, example].double().cpu() * _SCALE).round().int()
         level, query, key = capacities.nonzero(as_tuple=True)
@@ -120,9 +130,9 @@ def flow(weights: Sequence[Tensor] | Recording, *, residual: float = 0.5, heads:
         graph = coo_array(
             (capacities[level, query, key].numpy(), (upper.numpy(), lower.numpy())), shape=[(depth + 1) * length] * 2
         ).tocsr()
-        for source in range(length):
+        for place, source in enumerate(sources):
             for sink in range(length):
-                flows[example, source, sink] = maximum_flow(graph, depth * length + source, sink).flow_value / _SCALE
+                flows[example, place, sink] = maximum_flow(graph, depth * length + source, sink).flow_value / _SCALE
     return flows.to(layers)
 
 

@@ -285,7 +285,9 @@ def _rollout(subject: Subject) -> Tensor:
 
 
 def _flow(subject: Subject) -> Tensor:
-    return _read(subject, attribute.flow(_mixed(subject), residual=0.0)[0])
+    assert subject.readers is not None  # of models with such a graph
+    flows = attribute.flow(_mixed(subject), residual=0.0, rows=subject.readers.flatten().tolist())[0]
+    return flows.view(*subject.readers.shape, -1).mean(1)[:, : len(subject.inputs)]
 
 
 def _gradient(subject: Subject) -> Tensor:

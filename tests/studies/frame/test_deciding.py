@@ -1,14 +1,16 @@
-"""Which word of a date decides what: by what the words are, and by other dates that differ there alone."""
+"""Inputs that decide: words of dates, by other dates that differ there alone, and words of reviews, by their labels."""
 
 import datetime
 
 import pytest
 
 from saccade.errors import ArgumentError
+from saccade.tasks.classify_text.data.reviews import GOOD, Reviews
+from saccade.tasks.text.words import Words
 from saccade.tasks.translate.data.corpus import Pair
 from saccade.tasks.translate.data.dates import FORMS, LANGUAGES, Dates, write
 from saccade.tasks.translate.data.several import SeveralDates
-from studies.frame.deciding import deciding, fields
+from studies.frame.deciding import deciding, deciding_words, fields
 from tiers import every
 
 
@@ -71,3 +73,25 @@ def test_rows_of_dates_are_decided_date_by_date():
 def test_what_is_no_date_is_refused(source, target):
     with pytest.raises(ArgumentError, match="pair: expected built-in dates and their ISO 8601, got '"):
         deciding(Pair(source, target, ""))
+
+
+def test_the_deciding_words_of_reviews_tell_their_labels():
+    """The label is that of the main opinion, turned by its negation; the other clause says the opposite."""
+    forms = set()
+    for index in range(300):
+        review = Reviews().example("test", index)
+        words = Words([]).pieces(review.text)
+        places = deciding_words(words)
+        [opinion] = places["opinion"]
+        assert ((words[opinion] in GOOD) != bool(places["negation"])) == (review.label == "positive")
+        assert bool(places["conjunction"]) == bool(places["other opinion"]) == (review.group == "turned")
+        if places["conjunction"]:
+            *denied, other = places["other opinion"]
+            assert ((words[other] in GOOD) != bool(denied)) != (review.label == "positive")
+        forms.add(" ".join(words[place] for place in (*places["conjunction"], *places["negation"])))
+    assert {"although", "even though", "but", "yet", "not", "anything but", "although not"} <= forms
+
+
+def test_other_reviews_have_no_deciding_words():
+    with pytest.raises(ArgumentError, match="words: expected a built-in review, got 'the film was long'"):
+        deciding_words(["the", "film", "was", "long"])

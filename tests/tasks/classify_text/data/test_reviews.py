@@ -1,7 +1,7 @@
 import pytest
 
 from saccade.errors import ArgumentError
-from saccade.tasks.classify_text.data.reviews import _GOOD, Reviews
+from saccade.tasks.classify_text.data.reviews import GOOD, Reviews
 
 REVIEWS = Reviews()
 
@@ -30,7 +30,7 @@ def test_a_negation_turns_the_label():
     for example in some("train"):
         if example.group == "turned":
             continue
-        good = any(word in example.text.split() for word in _GOOD)
+        good = any(word in example.text.split() for word in GOOD)
         assert (example.label == "positive") == (good != (example.group == "negated")), example.text
 
 
@@ -40,7 +40,7 @@ def test_the_clause_after_but_counts():
         _, turn, main = example.text.partition(" but ")
         negations = ("not", "never", "hardly", "anything")
         if turn and not any(word in example.text.split() for word in negations) and example.group == "turned":
-            good = any(word in main.split() for word in _GOOD)
+            good = any(word in main.split() for word in GOOD)
             assert (example.label == "positive") == good
             seen += 1
     assert seen > 20

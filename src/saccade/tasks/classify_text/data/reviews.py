@@ -19,22 +19,22 @@ from saccade.data.generated import Generated, first_in
 from saccade.tasks.labels.labelled import LabelledText
 from saccade.train.randomness import derive
 
-__all__ = ["HELD_OUT", "Reviews"]
+__all__ = ["BAD", "GOOD", "HELD_OUT", "NEGATIONS", "TURNS", "Reviews"]
 
 HELD_OUT = 2000
 """Examples of validation, and of test."""
 
 _LABELS = ("negative", "positive")
-_GOOD = ("good", "great", "brilliant", "moving", "funny", "clever", "charming", "gripping", "fresh", "wonderful")
-_BAD = ("bad", "dull", "weak", "boring", "silly", "clumsy", "tedious", "flat", "lifeless", "awful")
+GOOD = ("good", "great", "brilliant", "moving", "funny", "clever", "charming", "gripping", "fresh", "wonderful")
+BAD = ("bad", "dull", "weak", "boring", "silly", "clumsy", "tedious", "flat", "lifeless", "awful")
 _PARTS = ("plot", "story", "cast", "music", "script", "ending", "dialogue", "acting", "pacing", "humour")
 _THINGS = ("film", "movie", *_PARTS)
 _VERBS = ("was", "is", "seemed", "felt")
 _DEGREES = ("", "", "very", "really", "truly", "so")
-_NEGATIONS = ("not", "never", "hardly", "anything but")
+NEGATIONS = ("not", "never", "hardly", "anything but")
 _BEFORE = ("", "", "", "honestly ,", "to me", "in the end", "i must say", "as a fan of the book i say")
 _AFTER = ("", "", "", ".", "!", "from start to finish", "on the whole", "for a first film")
-_TURNS = ("but", "although", "yet", "even though")
+TURNS = ("but", "although", "yet", "even though")
 _FORMS = ("plain", "plain", "negated", "turned")
 _VERSION = 1  # of the grammar
 
@@ -64,7 +64,7 @@ class Reviews(Generated[LabelledText]):
 
     @property
     def fingerprint(self) -> str:
-        words = " ".join([*_GOOD, *_BAD, *_THINGS, *_VERBS, *_DEGREES, *_NEGATIONS, *_BEFORE, *_AFTER, *_TURNS])
+        words = " ".join([*GOOD, *BAD, *_THINGS, *_VERBS, *_DEGREES, *NEGATIONS, *_BEFORE, *_AFTER, *TURNS])
         return f"reviews {_VERSION}, {hashlib.blake2b(words.encode(), digest_size=8).hexdigest()}"
 
 
@@ -87,7 +87,7 @@ def _written(dice: _Dice) -> LabelledText:
         main, other = (
             _clause(dice, positive=side, negated=dice.pick("nyy") == "n") for side in (positive, not positive)
         )
-        turn = dice.pick(_TURNS)
+        turn = dice.pick(TURNS)
         clause = f"{other} {turn} {main}" if turn in ("but", "yet") else _subordinate(dice, turn, main, other)
     words = " ".join([dice.pick(_BEFORE), clause, dice.pick(_AFTER)])
     return LabelledText(" ".join(words.split()), _LABELS[positive], form)
@@ -99,8 +99,8 @@ def _subordinate(dice: _Dice, turn: str, main: str, other: str) -> str:
 
 
 def _clause(dice: _Dice, *, positive: bool, negated: bool) -> str:
-    quality = dice.pick(_GOOD if positive != negated else _BAD)
-    denied, degree, thing = dice.pick(_NEGATIONS) if negated else "", dice.pick(_DEGREES), dice.pick(_THINGS)
+    quality = dice.pick(GOOD if positive != negated else BAD)
+    denied, degree, thing = dice.pick(NEGATIONS) if negated else "", dice.pick(_DEGREES), dice.pick(_THINGS)
     degree = "" if denied == "anything but" else degree
     if dice.pick("nny") == "y":
         before = "did not find" if negated else "found"
