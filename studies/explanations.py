@@ -271,10 +271,11 @@ The words that decide are the opinion of the main clause, its negation, and the 
 of the other clause, with its negation, decides nothing. The rest falls on other words.
 """
 _RANK_TEXT = """
-After Abnar and Zuidema's table 1: scores are correlated with the change of the true class's probability as a token
-takes the place of each word. Their model has 6 layers as well, and predicts the number of a verb, 96% of them right, on
+After Abnar and Zuidema's table 1: scores are correlated with the change of the true class's probability as the unknown
+word replaces each word. Their model has 6 layers as well, and predicts the number of a verb, 96% of them right, on
 2,000 sentences. They read the row of a [CLS] token. Here the pooling's weights read the rows of each layer, and the
-last column has the pooling's own weights, or the scores of the whole model.
+last column has the pooling's own weights, or the scores of the whole model. ± is half of a 95% interval, and in the
+last column a standard deviation over seeds.
 """
 _FAITHFUL_TEXT = """
 Of the probability of the true class (DeYoung et al. 2020; Petsiuk et al. 2018). Comprehensiveness and insertion are

@@ -130,9 +130,9 @@ def flow(
         graph = coo_array(
             (capacities[level, query, key].numpy(), (upper.numpy(), lower.numpy())), shape=[(depth + 1) * length] * 2
         ).tocsr()
-        for row, source in enumerate(sources):
+        for index, source in enumerate(sources):
             for sink in range(length):
-                flows[example, row, sink] = maximum_flow(graph, depth * length + source, sink).flow_value / _SCALE
+                flows[example, index, sink] = maximum_flow(graph, depth * length + source, sink).flow_value / _SCALE
     return flows.to(layers)
 
 
