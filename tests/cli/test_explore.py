@@ -189,3 +189,14 @@ def test_an_interrupt_ends_a_server_that_answers(traces):
     finally:
         server.kill()
     assert (server.returncode, out) == (0, "") and err == "Ctrl-C ends the explorer\n"
+
+
+def test_a_method_of_look_makes_the_pictures_of_a_run(run, traces, capsys):
+    book, live = opened(run, by="integrated-gradients", input=("3 March 1999",))
+    assert "ntegrated gradients" in book.sheets[0].title
+    assert "ntegrated gradients" in live("1 May 2001")[0].title
+    assert failed([run, "--by", "flow", "--export", "page.html"], capsys).startswith("error: --by: expected")
+    assert failed([run, "--faithful", "--export", "page.html"], capsys).startswith("error: ")
+    assert failed([traces / "short", "--by", "flow", "--export", "page.html"], capsys).startswith(
+        "error: --by: expected with a run"
+    )

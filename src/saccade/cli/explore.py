@@ -49,6 +49,12 @@ class Arguments:
     input: Annotated[tuple[str, ...], tyro.conf.arg(metavar="FILE|TEXT...")] = ()
     """Texts for runs, or files with an input a line. Default: test examples."""
 
+    by: str | None = None
+    """Method of the pictures of runs, as of `saccade look`. Default: attention."""
+
+    faithful: bool = False
+    """Measure the faithfulness of a classifier's scores, as `saccade look` does."""
+
     export: str | None = None
     """Write the page to this new file and end."""
 
@@ -107,6 +113,9 @@ def _opened(options: Arguments) -> tuple[Book, Callable[[str], list[Sheet]] | No
     folders = [path for path in paths if path.is_dir()]
     if options.input and not folders:
         raise UsageError("--input: expected with a run, got recordings alone. Leave it out")
+    request = {name: value for name in ("by", "faithful") if (value := getattr(options, name))}
+    if request and not folders:
+        raise UsageError(f"--{next(iter(request))}: expected with a run, got recordings alone. Leave it out")
     runs = {path: load(path, device=options.device) for path in folders}
     names = _names(paths)
 
@@ -115,11 +124,11 @@ def _opened(options: Arguments) -> tuple[Book, Callable[[str], list[Sheet]] | No
 
     def sheets(path: Path) -> Sequence[Sheet]:
         if path in runs:
-            return runs[path].sheets(_inputs(runs[path], options.input))
+            return runs[path].sheets(_inputs(runs[path], options.input), **request)
         return sheets_of(mapped(path), None, None)
 
     def live(text: str) -> list[Sheet]:
-        return list(chain.from_iterable(titled(path, run.sheets([text])) for path, run in readers.items()))
+        return list(chain.from_iterable(titled(path, run.sheets([text], **request)) for path, run in readers.items()))
 
     book = Book(
         ", ".join(path.resolve().name for path in paths), [x for path in paths for x in titled(path, sheets(path))]
