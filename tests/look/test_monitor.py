@@ -416,3 +416,36 @@ def test_a_callback_of_lightning(tmp_path):
     plain, monitored = trained([]), trained([monitor.callback()])
     assert read == [(0, 11), (2, 11), (4, 11)]
     assert all(torch.equal(one, other) for one, other in zip(plain, monitored, strict=True))
+
+
+def spectral_hook(model):
+    torch.nn.utils.spectral_norm(model.heads.out_proj)
+
+
+def spectral_output(model):
+    torch.nn.utils.parametrizations.spectral_norm(model.heads.out_proj)
+
+
+def spectral_input(model):
+    torch.nn.utils.parametrizations.spectral_norm(model.heads, "in_proj_weight")
+
+
+@pytest.mark.parametrize("normalize", [spectral_hook, spectral_output, spectral_input])
+def test_a_training_with_spectral_normalization_is_that_without_a_monitor(normalize):
+    results = []
+    for monitored in (False, True):
+        torch.manual_seed(0)
+        model, monitor, losses = Reader(dropout_p=0.1), Monitor(every=1), []
+        normalize(model)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for step in range(3):
+            with monitor.step(model, step) if monitored else nullcontext():
+                loss = model(*batch(step)).pow(2).sum()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.detach())
+        assert "attention/heads/head 1/entropy" in monitor.latest or not monitored
+        assert model.heads.out_proj.weight.requires_grad
+        results.append([*losses, *model.parameters(), *model.buffers()])
+    assert len(list(model.buffers())) == 2
+    assert all(torch.equal(plain, monitored) for plain, monitored in zip(*results, strict=True))

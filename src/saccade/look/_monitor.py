@@ -1,6 +1,5 @@
 """Monitoring of attention in training."""
 
-import copy
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from saccade._definitions.checks import whole
 from saccade._integrations.call import AttentionCall, Kernel
 from saccade.errors import ArgumentError, ArgumentTypeError, SaccadeError, pip_install
 from saccade.look._recording import Recorder, kind_of, nothing_recorded
+from saccade.look._state import unchanged
 from saccade.look._statistics import Selection, statistics
 from saccade.nn._parameters import Parameters
 from saccade.normalizers import Softmax
@@ -43,10 +43,10 @@ class Monitor:
     linear memory. Names are for example "attention/encoder.0.attention/head 3/entropy".
 
     Every `nn.Attention` and `nn.MultiheadAttention` is read, also inside another module, and so are models of other
-    libraries that `look.record` observes. The statistics are computed again after each call, without a graph, and with
-    random numbers that are then put back. So outputs, gradients and random numbers of the training are those without
-    a monitor, bit for bit. Distances are those of self-attention. Entropies are missing for a gate or a normalizer
-    whose rows do not sum to one. With a learned sink they count it as one more key, as `look.record` does.
+    libraries that `look.record` observes. The statistics are computed again after each call, without a graph, and
+    random numbers and buffers are then put back. So outputs, gradients and random numbers of the training are those
+    without a monitor, bit for bit. Distances are those of self-attention. Entropies are missing for a gate or a
+    normalizer whose rows do not sum to one. With a learned sink they count it as one more key, as `look.record` does.
 
     A head warns once if its entropy share is below 5% in three successive readings. Such a collapse often comes before
     a divergence (Zhai et al. 2023, "Stabilizing Transformer Training by Preventing Attention Entropy Collapse"). Key 0
@@ -175,16 +175,15 @@ class _Reader(Recorder):
     def ask(self, module: torch_nn.Module, args: Any, kwargs: dict[str, Any]) -> None:
         """Before a call of Saccade's module: leave it as it is."""
 
-    @torch.no_grad()
     def take(self, module: torch_nn.Module, args: Any, kwargs: dict[str, Any], result: Any) -> None:
         """After a call of Saccade's module: compute it again for its statistics."""
         if result is None:  # the call failed
             return
-        aux, uniform = _read(
-            module.parameters(),
-            lambda request: module.forward(*args, **{**kwargs, "aux": request})[-1],
-            lambda request: _uniform(module).forward(*args, **{**kwargs, "aux": request})[-1],
-        )
+        with unchanged(module):
+            aux, uniform = _read(
+                lambda request: module.forward(*args, **{**kwargs, "aux": request})[-1],
+                lambda request: _uniform(module).forward(*args, **{**kwargs, "aux": request})[-1],
+            )
         ordered = kind_of(module, args, kwargs) == "self" and getattr(kwargs.get("memory"), "positions", None) is None
         self.add(self.names[module], _sums(aux, uniform, isinstance(module, nn.MultiheadAttention), ordered))
 
@@ -196,11 +195,11 @@ class _Reader(Recorder):
         """Compute the statistics of a call of another library's module."""
         sink = getattr(call.normalizer, "sink", None)
         uniform = replace(call, normalizer=replace(_UNIFORM, sink=None if sink is None else 0.0))
-        aux = _read(
-            [call.query],
-            lambda request: statistics(call, request, _ALL)[0],
-            lambda request: statistics(uniform, request, _ALL)[0],
-        )
+        with torch.random.fork_rng([call.query.device] if call.query.is_cuda else []):
+            aux = _read(
+                lambda request: statistics(call, request, _ALL)[0],
+                lambda request: statistics(uniform, request, _ALL)[0],
+            )
         extra = isinstance(call.callers[0], torch_nn.MultiheadAttention) and call.key.shape[-2] > call.query.shape[-2]
         self.add(name, _sums(*aux, call.query.ndim > 3, call.kind != "cross" and not extra))
 
@@ -236,17 +235,13 @@ class _Sums:
 
 
 def _read(
-    tensors: Iterable[Tensor], statistics: Callable[[AuxRequest], AuxOutput], uniform: Callable[[AuxRequest], AuxOutput]
+    statistics: Callable[[AuxRequest], AuxOutput], uniform: Callable[[AuxRequest], AuxOutput]
 ) -> tuple[AuxOutput, AuxOutput | None]:
-    """Statistics of a call, and of equal weights if its rows sum to one.
-
-    Random numbers of the CPU and of the devices of `tensors` are put back.
-    """
-    with torch.random.fork_rng({tensor.device for tensor in tensors if tensor.is_cuda}):
-        try:
-            return statistics(_REQUEST), uniform(AuxRequest(entropy=True))
-        except ArgumentError:
-            return statistics(replace(_REQUEST, entropy=False)), None
+    """Statistics of a call, and of equal weights if its rows sum to one."""
+    try:
+        return statistics(_REQUEST), uniform(AuxRequest(entropy=True))
+    except ArgumentError:
+        return statistics(replace(_REQUEST, entropy=False)), None
 
 
 def _sums(aux: AuxOutput, uniform: AuxOutput | None, multihead: bool, ordered: bool) -> _Sums:
@@ -274,6 +269,7 @@ def _sums(aux: AuxOutput, uniform: AuxOutput | None, multihead: bool, ordered: b
 
 def _uniform(module: Any) -> Any:
     """A copy of a module with equal weights over allowed keys."""
-    shadow = copy.copy(module)
-    shadow._modules = {**module._modules, "normalizer": Parameters(_UNIFORM)}
+    shadow = object.__new__(type(module))  # `copy.copy` refuses parametrized modules
+    vars(shadow).update(vars(module))
+    vars(shadow)["_modules"] = {**module._modules, "normalizer": Parameters(_UNIFORM)}
     return shadow
