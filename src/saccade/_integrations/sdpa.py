@@ -58,10 +58,16 @@ class TorchAttention(TorchFunctionMode):
         if func in _BACKWARD:  # a checkpoint calls its modules again
             with self:
                 return _BACKWARD[func](*args, **kwargs)
-        if func in _SOFTMAX and not torch.compiler.is_compiling() and args[0].ndim >= _SCORES_NDIM:
+        if func in _SOFTMAX and not torch.compiler.is_compiling() and _of_heads(*args[:1], **kwargs):
             for recorder in STACK.recorders:
                 recorder.note_softmax(find_caller())
         return func(*args, **kwargs)
+
+
+def _of_heads(*scores: Any, **kwargs: Any) -> bool:
+    """Whether the argument of a softmax, by position or by name, may be scores of heads."""
+    [argument] = scores or (kwargs.get("input"),)
+    return isinstance(argument, Tensor) and argument.ndim >= _SCORES_NDIM
 
 
 @contextmanager
