@@ -2,6 +2,8 @@
 
 import copy
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 import torch
@@ -358,3 +360,146 @@ def test_a_causal_call_with_a_mask_keeps_both(x):
     read = causal.any(-1)
     torch.testing.assert_close(both[read], expected[read])
     assert (both[~read] == 0).all()
+
+
+@pytest.fixture
+def encoder():
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    return nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
+
+
+@torch.no_grad()
+def test_threads_record_one_encoder_at_once(encoder):
+    inside, batches = threading.Barrier(4), torch.randn(4, 20, 2, 9, 16)
+
+    @torch.no_grad()
+    def outputs(batch):
+        inside.wait()
+        return torch.stack([encoder(x) for x in batch])
+
+    @torch.no_grad()
+    def recorded(batch):
+        inside.wait()
+        results = []
+        for x in batch:
+            with look.record(encoder) as recording:
+                results.append(encoder(x))
+            assert [record.name for record in recording] == ["layers.0.self_attn", "layers.1.self_attn"]
+        return torch.stack(results)
+
+    with ThreadPoolExecutor(4) as pool:
+        plain = list(pool.map(outputs, batches))
+        observed = list(pool.map(recorded, batches))
+    assert all(torch.equal(one, other) for one, other in zip(plain, observed, strict=True))
+    assert not any("forward" in vars(part) for part in encoder.modules())
+
+
+@torch.no_grad()
+def test_each_thread_keeps_the_fused_path_while_another_records(encoder):
+    x = torch.randn(2, 9, 16)
+
+    @torch.no_grad()
+    def call(record=False):
+        with look.record(encoder) if record else ExitStack() as recording:
+            output = encoder(x)
+        return output, recording
+
+    with ThreadPoolExecutor(1) as pool:
+        plain, _ = pool.submit(call).result()
+        with look.record(encoder, required=False) as recording:
+            unrecorded, _ = pool.submit(call).result()
+            observed, other = pool.submit(call, record=True).result()
+            assert not recording
+            encoder(x)
+    assert torch.equal(unrecorded, plain) and torch.equal(observed, plain)
+    assert len(recording) == len(other) == 2
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("compiled", [False, True])
+def test_blocks_of_two_threads_may_end_in_any_order(encoder, compiled):
+    model = torch.compile(encoder, backend="eager") if compiled else encoder
+    before = {part: vars(part).get("forward") for part in model.modules()}
+    blocks = [ExitStack(), ExitStack()]
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as two:
+        for pool, block in zip((one, two), blocks, strict=True):
+            pool.submit(block.enter_context, look.record(model, required=False)).result()
+        one.submit(blocks[0].close).result()
+        assert any(vars(part).get("forward") != forward for part, forward in before.items())
+        two.submit(blocks[1].close).result()
+    assert {part: vars(part).get("forward") for part in model.modules()} == before
+
+
+@torch.no_grad()
+def test_a_replaced_encoder_returns_the_same_bits_when_recorded(encoder):
+    x = torch.randn(2, 9, 16)
+    with replace_sdpa(normalizer=normalizers.Sparsemax()):
+        replaced = encoder(x)
+        with look.record(encoder) as recording:
+            assert torch.equal(encoder(x), replaced)
+    assert not torch.allclose(replaced, encoder(x)) and (recording[0].weights == 0).any()
+
+
+@torch.no_grad()
+def test_the_second_run_of_a_module_leaves_its_buffers_and_random_numbers(encoder):
+    class Counted(nn.TransformerEncoderLayer):
+        def __init__(self):
+            super().__init__(16, 2, 32, batch_first=True)
+            self.register_buffer("calls", torch.zeros(()))
+
+        def forward(self, x):
+            self.calls += 1
+            return super().forward(x) + torch.rand(())
+
+    layer, x, results = Counted().eval(), torch.randn(2, 9, 16), []
+    layer.dropout1.train()
+    for recorded in (False, True):
+        torch.manual_seed(1)
+        layer.calls.zero_()
+        with look.record(layer) if recorded else ExitStack():
+            results.append((layer(x), torch.rand(3), layer.calls.clone()))
+    assert all(torch.equal(plain, observed) for plain, observed in zip(*results, strict=True))
+
+
+@pytest.mark.parametrize("softmax", [torch.softmax, F.softmax])
+def test_a_softmax_takes_its_scores_by_name(x, softmax):
+    class Mixer(nn.Module):
+        def forward(self, x):
+            return softmax(input=x[:, None] @ x[:, None].mT, dim=-1) @ x[:, None]
+
+    mixer = Mixer()
+    with look.record(mixer, required=False) as recording, replace_sdpa():
+        assert torch.equal(mixer(x), softmax(x[:, None] @ x[:, None].mT, dim=-1) @ x[:, None])
+        with pytest.raises(TypeError, match="input"):
+            softmax(dim=-1)
+    assert recording.coverage.bypassing == ("",)
+
+
+def test_attention_functions_take_their_arguments_by_name(x):
+    class Named(nn.MultiheadAttention):
+        def forward(self, x):
+            arguments = {
+                "in_proj_bias": self.in_proj_bias,
+                "in_proj_weight": self.in_proj_weight,
+                "out_proj_weight": self.out_proj.weight,
+                "out_proj_bias": self.out_proj.bias,
+                "embed_dim_to_check": self.embed_dim,
+                "num_heads": self.num_heads,
+                "dropout_p": 0.0,
+                "add_zero_attn": False,
+                "bias_k": None,
+                "bias_v": None,
+            }
+            joined, _ = F.multi_head_attention_forward(value=x, key=x, query=x, **arguments)
+            return F.scaled_dot_product_attention(value=joined, key=x, query=x)
+
+    layer = Named(8, 2)
+    with look.record(layer) as recording:
+        output = layer(x)
+    assert torch.equal(output, layer(x))
+    assert [record.weights.shape for record in recording] == [(5, 2, 2, 2), (2, 5, 5)]
+    with replace_sdpa():
+        torch.testing.assert_close(layer(x), output, rtol=1e-5, atol=1e-6)
+    with look.record(layer, required=False), pytest.raises(TypeError):
+        F.scaled_dot_product_attention(key=x, value=x)

@@ -75,6 +75,9 @@ Below = Callable[[Kernel | None, AuxRequest | None], Any]
 class Recorder(Protocol):
     """An observer of calls, which `look.record` puts on the stack of its thread."""
 
+    mode: Literal["observe", "serve"]
+    every: dict[nn.Module, str]
+
     def compute(self, call: AttentionCall, kernel: Kernel | None, aux: AuxRequest | None, below: Below) -> Any:
         """Record a call and return its output; with `aux`, the output and these statistics for the caller.
 
@@ -91,10 +94,16 @@ class _Stack(threading.local):
         self.recorders: list[Recorder] = []
         self.replacements: list[dict[str, Any]] = []
         self.blocks = 0
+        self.fused = False
+        self.paused = False
 
 
 STACK = _Stack()
-"""Recorders and replacements of this thread, the innermost last."""
+"""Recorders and replacements of this thread, the innermost last.
+
+`fused` is whether a module with a fused path runs in this thread, `paused` whether the recorders wait for its second
+run.
+"""
 
 
 def compute(call: AttentionCall, kernel: Kernel | None = None, aux: AuxRequest | None = None) -> Any:

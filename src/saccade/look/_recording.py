@@ -1,11 +1,9 @@
 """Recording of every attention module of a model."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields, replace
-from threading import get_ident
-from types import MethodType
 from typing import Any, Literal, get_args
 
 import torch
@@ -15,19 +13,17 @@ from torch.utils import _pytree as pytree
 
 from saccade import AuxOutput, AuxRequest, nn
 from saccade._integrations.call import STACK, AttentionCall, Below, Kernel, Kind, recomputing
-from saccade._integrations.sdpa import Caller, intercepted, untouched
+from saccade._integrations.sdpa import Caller, intercepted
 from saccade._threads import hooked
 from saccade.errors import ArgumentError
+from saccade.look._fused import own_paths
 from saccade.look._records import Marks, Record, Recording
 from saccade.look._statistics import Selection, statistics
-from saccade.nn.replacement import TorchMultiheadAttention
 
 Mode = Literal["observe", "serve"]
 ATTENTION = (nn.Attention, nn.MultiheadAttention, nn.AttentionPool, nn.GatedLSTM, nn.MixtureOfExperts)
 WEIGHTS = AuxRequest(weights=True)
 _NAMED_ATTENTION = re.compile("attention|attn", re.IGNORECASE)
-_FUSED = (torch_nn.MultiheadAttention, torch_nn.TransformerEncoderLayer, torch_nn.TransformerEncoder)
-"""Modules of torch with a fast path that calls no function of attention."""
 _SOFTMAX = (torch_nn.Softmax, torch_nn.Softmax2d)
 
 
@@ -164,9 +160,9 @@ class Recorder:
         self.names = {module: name for name, module in named.items() if name in inner and name in self.chosen}
         others = [name for name in leaves if name not in inner and name in self.chosen]
         self.marks: Marks = {name: set() for name in [*self.names.values(), *others]}
-        self.every = {module: name for name, module in model.named_modules()}
+        self.every: dict[torch_nn.Module, str] = {module: name for name, module in model.named_modules()}
         self.request, self.mode, self.selection, self.detach = request, mode, selection, detach
-        self.called, self.recording, self.paused = False, Recording(marks=self.marks), False
+        self.called, self.recording = False, Recording(marks=self.marks)
         self.waiting: list[tuple[torch_nn.Module, AuxRequest | None, Kind]] = []
 
     @contextmanager
@@ -176,7 +172,7 @@ class Recorder:
             hooks = {"with_kwargs": True, "prepend": True, "always_call": True}
             stack.enter_context(hooked(self.names, self.take, self.ask, **hooks))
             if len(self.every) > len(self.names):
-                stack.enter_context(_fast_paths(model, self))
+                stack.enter_context(own_paths(model, fused=self.mode == "observe"))
                 stack.enter_context(intercepted())
             STACK.recorders.append(self)
             try:
@@ -214,7 +210,7 @@ class Recorder:
     def compute(self, call: AttentionCall, kernel: Kernel | None, aux: AuxRequest | None, below: Below) -> Any:
         """Compute a call of another library's module, and record it."""
         name = next((self.every[module] for module in call.callers if module in self.every), None)
-        if self.waiting or self.paused or name is None or name not in self.chosen:
+        if self.waiting or STACK.paused or name is None or name not in self.chosen:
             return below(kernel, aux)
         marks = self.marks.setdefault(name, set())
         try:
@@ -261,7 +257,7 @@ class Recorder:
         """Name a module that computes its own softmax over scores, if it gets no record."""
         modules = [module for module in caller.modules if module in self.every and type(module) not in _SOFTMAX]
         name = self.every[modules[0]] if modules else None
-        if not (self.waiting or self.paused or caller.ours or name is None) and name in self.chosen:
+        if not (self.waiting or STACK.paused or caller.ours or name is None) and name in self.chosen:
             self.marks.setdefault(name, set())
 
     def cover(self) -> None:
@@ -270,86 +266,6 @@ class Recorder:
         for name in [name for name, marks in self.marks.items() if not marks]:
             if any(_within(other, name) or _within(name, other) for other in recorded):
                 del self.marks[name]
-
-
-@contextmanager
-def _fast_paths(model: torch_nn.Module, recorder: Recorder) -> Iterator[None]:
-    """Let modules of torch take their fused path or their compiled code.
-
-    A module with a fused path runs untouched. Then it runs once more by its usual path, without gradients, for the
-    records. In "serve" mode it takes the usual path alone.
-    """
-    thread, before = get_ident(), dict[torch_nn.Module, Any]()
-    for module in model.modules():
-        if "_orig_mod" in module._modules and "forward" in vars(module):  # of torch.compile
-            before[module] = module.forward
-            module.forward = _untouched_always(module.forward)
-        elif _fuses(module) and recorder.mode == "observe" and "forward" not in vars(module):
-            before[module] = None
-            module.forward = MethodType(_untouched_first(module, recorder, thread), module)
-    try:
-        yield
-    finally:
-        for module, forward in before.items():
-            if forward is None:
-                del module.forward
-            else:
-                module.forward = forward
-
-
-def _fuses(module: torch_nn.Module) -> bool:
-    """Whether torch has a fused path for a module."""
-    return isinstance(module, _FUSED) and not any(
-        isinstance(part, TorchMultiheadAttention) for part in module.modules()
-    )
-
-
-def _untouched_always(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """Run a compiled forward without the intercepting mode."""
-
-    def compiled(*args: Any, **kwargs: Any) -> Any:
-        with untouched():
-            return forward(*args, **kwargs)
-
-    return compiled
-
-
-def _untouched_first(original: torch_nn.Module, recorder: Recorder, thread: int) -> Callable[..., Any]:
-    def forward(self: torch_nn.Module, *args: Any, **kwargs: Any) -> Any:
-        usual = type(self).forward
-        recorded = self is original and get_ident() == thread and not recorder.paused
-        if not recorded or torch.compiler.is_compiling() or not _may_fuse(self):
-            return usual(self, *args, **kwargs)
-        recorder.paused = True
-        try:
-            with untouched():
-                result = usual(self, *args, **kwargs)
-        finally:
-            recorder.paused = False
-        with torch.no_grad(), _slow_path(self):
-            usual(self, *args, **kwargs)
-        return result
-
-    return forward
-
-
-def _may_fuse(module: torch_nn.Module) -> bool:
-    """Whether torch may take the fused path: in eval mode, without gradients or hooks."""
-    differentiable = torch.is_grad_enabled() and any(part.requires_grad for part in module.parameters())
-    hooks = any(part._forward_hooks or part._forward_pre_hooks for part in module.modules())
-    return not (module.training or differentiable or hooks)
-
-
-@contextmanager
-def _slow_path(module: torch_nn.Module) -> Iterator[None]:
-    """Restore the usual `forward` of modules inside."""
-    inner = [part for part in module.modules() if isinstance(part, _FUSED) and "forward" in vars(part)]
-    saved = {part: vars(part).pop("forward") for part in inner}
-    try:
-        yield
-    finally:
-        for part, forward in saved.items():
-            part.forward = forward  # type: ignore[method-assign]
 
 
 def _joint(request: AuxRequest, other: AuxRequest | None) -> AuxRequest:
