@@ -1,4 +1,4 @@
-"""Modules of torch with a fused path or compiled code, in recordings of several threads."""
+"""Modules of torch with a fused path or compiled code in recordings."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,10 +22,13 @@ _FUSED = (nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncod
 
 @dataclass
 class _Patch:
-    """A `forward` in the place of a module's own, None for that of its class, and how many blocks hold it."""
+    """A `forward` in the place of another one.
+
+    `replaced` is None for that of the module's class, and `holders` is the number of blocks that need the patch.
+    """
 
     forward: Callable[..., Any]
-    own: Callable[..., Any] | None
+    replaced: Callable[..., Any] | None
     holders: int = 0
 
 
@@ -35,11 +38,11 @@ _PATCHING = free_in_children(Lock())
 
 @contextmanager
 def own_paths(model: nn.Module, *, fused: bool) -> Iterator[None]:
-    """Let modules of torch take their compiled code in a block, and if `fused` their fused path.
+    """Let modules of torch take their compiled code or their fused path.
 
     A module with a fused path runs untouched. Then it runs once more by its usual path, without gradients, for the
-    records. Blocks of several threads share the patch of a module, and the last one to end restores its `forward`.
-    Threads that record nothing get the forward as it is.
+    records, if `fused`. Blocks of several threads share the patch of a module, and the last one to end restores its
+    `forward`. Threads that record nothing get the forward as it is.
     """
     with _PATCHING:
         held = [module for module in model.modules() if _patched(module, fused)]
@@ -70,18 +73,18 @@ def _patched(module: nn.Module, fused: bool) -> bool:
     return True
 
 
-def _patch(module: nn.Module, forward: Callable[..., Any], own: Callable[..., Any] | None) -> None:
-    _PATCHES[module] = _Patch(forward, own)
+def _patch(module: nn.Module, forward: Callable[..., Any], replaced: Callable[..., Any] | None) -> None:
+    _PATCHES[module] = _Patch(forward, replaced)
     module.forward = forward
 
 
 def _restore(module: nn.Module, patch: _Patch) -> None:
     if vars(module).get("forward") is not patch.forward:  # replaced in the block
         return
-    if patch.own is None:
+    if patch.replaced is None:
         del module.forward
     else:
-        module.forward = patch.own
+        module.forward = patch.replaced
 
 
 def _fuses(module: nn.Module) -> bool:
@@ -102,7 +105,7 @@ def _untouched_always(forward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _untouched_first(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
-    """Run the `forward` of a module's class as it is, and again for the recorders of this thread."""
+    """Run the `forward` of a module's class as it is, and again for records."""
     usual = type(self).forward
     if torch.compiler.is_compiling() or not _observed(self) or not _may_fuse(self):
         return usual(self, *args, **kwargs)
@@ -119,7 +122,10 @@ def _untouched_first(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
 
 
 def _observed(module: nn.Module) -> bool:
-    """Whether recorders of this thread observe a module, with nothing around it that runs twice or is replaced."""
+    """Whether recorders of this thread observe a module.
+
+    A part of a module that runs twice is not observed by itself, and replaced attention has no fused path.
+    """
     recorders = STACK.recorders
     return (
         any(module in recorder.every for recorder in recorders)
