@@ -120,17 +120,17 @@ def flow(
         from scipy.sparse.csgraph import maximum_flow
     except ImportError as error:
         raise SaccadeError(f"attention flow needs SciPy: {pip_install('explain')}") from error
-    given = _layers(weights)
-    if not all(bool(((layer >= 0) & layer.isfinite()).all()) for layer in given):
+    layers = _layers(weights)
+    if not all(bool(((layer >= 0) & layer.isfinite()).all()) for layer in layers):
         raise ArgumentError("weights: expected finite numbers of at least 0, got others. Pass normalized weights")
-    layers = torch.stack(_with_residual([layer.detach().cpu().double() for layer in given], residual, heads))
-    depth, batch, length, _ = layers.shape
+    mixed = torch.stack(_with_residual([layer.detach().cpu().double() for layer in layers], residual, heads))
+    depth, batch, length, _ = mixed.shape
     sources = range(length) if rows is None else rows
     if not all(0 <= row < length for row in sources):
         raise ArgumentError(f"rows: expected numbers from 0 to {length - 1}, got {list(sources)}")
     flows = torch.zeros(batch, len(sources), length, dtype=torch.float64)
     for example in range(batch):
-        capacities = (layers[:, example] * _SCALE).round().int()
+        capacities = (mixed[:, example] * _SCALE).round().int()
         level, query, key = capacities.nonzero(as_tuple=True)
         upper, lower = (level + 1) * length + query, level * length + key
         graph = coo_array(
@@ -139,7 +139,7 @@ def flow(
         for index, source in enumerate(sources):
             for sink in range(length):
                 flows[example, index, sink] = maximum_flow(graph, depth * length + source, sink).flow_value / _SCALE
-    return flows.to(given[0].device, torch.result_type(given[0], 0.5))
+    return flows.to(layers[0].device, torch.result_type(layers[0], 0.5))
 
 
 def gradient_weighted(weights: Sequence[Tensor] | Recording, gradients: Sequence[Tensor]) -> Tensor:

@@ -93,5 +93,5 @@ def reads_hard(model: nn.Module) -> bool:
         (True, False)
     """
     layers = (part for part in model.modules() if isinstance(part, Attention | MultiheadAttention))
-    own = (layer.read if layer.eval_read is None else layer.eval_read for layer in layers)
-    return any(read.thing.chooses for read in own)
+    modes = (layer.read if layer.eval_read is None else layer.eval_read for layer in layers)
+    return any(read.thing.chooses for read in modes)

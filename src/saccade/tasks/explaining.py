@@ -317,7 +317,11 @@ def _gradient(subject: Subject) -> Tensor:
 
 
 def _relevance(weights: Sequence[Tensor], gradients: Sequence[Tensor]) -> Tensor:
-    """Gradient-weighted attention of layers that may differ in their heads."""
+    """Gradient-weighted attention of layers that may differ in their heads.
+
+    These are Eq. 5 and 6 of Chefer, Gur and Wolf 2021 on the graph of encoder and decoder. The paper's rule for two
+    inputs (Eq. 8 to 11) differs: it normalizes the relevance of each stack before attention to the source.
+    """
     means = [
         (gradient * weight).relu().mean(1, keepdim=True) for weight, gradient in zip(weights, gradients, strict=True)
     ]
