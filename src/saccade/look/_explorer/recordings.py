@@ -126,7 +126,7 @@ class Layer:
         if "entropy" in lines:
             numbers["entropy"] = lambda index: lines["entropy"](index).float().mean()
         by_top = self.top is not None and (self.received is not None or self.shape.keys == self.shape.queries > 1)
-        if self.shape.of_itself and (weights is not None or by_top):  # else the number of keys is not known
+        if self.shape.of_itself and (weights is not None or by_top):  # else the number of keys is missing
             numbers["distance"] = self._distance
         if sink is not None:
             numbers["sink share"] = lambda index: _head(sink, index).float().mean()
