@@ -10,7 +10,7 @@ from torch import Tensor
 from saccade.errors import ArgumentError, ShapeError
 from saccade.look._explorer.sheets import MatrixIndex, Sheet
 from saccade.look._records import Record, Recording
-from saccade.look.attribute import merge_words
+from saccade.look._words import merge_words
 
 _AT_ONCE = 1 << 22  # pairs of a query and a key whose measures are computed before the page opens
 _LONGEST = 1 << 20  # tokens
