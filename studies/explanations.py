@@ -207,7 +207,18 @@ class Findings:
             cells = ([row["faithful"][measure][name] for row in self.rows] for measure in measures)
             faithful.append([name, *(spread(cell, 3, 1) for cell in cells)])
         return paragraphs(
-            *parts, _unwrapped(_RANK_TEXT), "## Faithfulness", table(faithful), _unwrapped(_FAITHFUL_TEXT)
+            *parts,
+            _unwrapped(_RANK_TEXT) + " " + self.first_layer(),
+            *("## Faithfulness", table(faithful), _unwrapped(_FAITHFUL_TEXT)),
+        )
+
+    def first_layer(self) -> str:
+        """Return the correlations of layer 1, rollout and the pooling in words."""
+        first = self.depth(ATTENTION)[0].value
+        rollout, pooling = (fmean(map(fmean, self.shares("ranks", name))) for name in (ROLLOUT, ATTENTION))
+        return (
+            f"Attention of layer 1, as the pooling reads it, has {first:.2f} beside {rollout:.2f} of rollout through "
+            f"all layers. The claim compares rollout with the pooling's weights alone, which have {pooling:.2f}."
         )
 
     def ranks(self) -> list[list[str]]:
@@ -233,6 +244,7 @@ class Findings:
             "hits": self.hits(),
             "more": self.more(),
             "how": _HOW[self.content["data"]],
+            "note": self.content.get("note", ""),
             "right": f"{self.about.metric.replace('_', ' ')} {spread(self.right())}%",
             "costs": costs(self.content, [self.about.variant.name]),
             "count": self.rows[0]["examples"],
@@ -278,7 +290,8 @@ last column has the pooling's own weights, or the scores of the whole model. ± 
 last column a standard deviation over seeds.
 """
 _FAITHFUL_TEXT = """
-Of the probability of the true class (DeYoung et al. 2020; Petsiuk et al. 2018). Comprehensiveness and insertion are
+Of the probability of the true class, where DeYoung et al. 2020 take the predicted one. Deletion and insertion are those
+of Petsiuk et al. 2018. Comprehensiveness and insertion are
 better if higher, sufficiency and deletion if lower. Random orders are 5 for each text. ± is a standard deviation over
 seeds. Blank-out removes words as these measures do, so it has an advantage.
 """
@@ -286,6 +299,9 @@ _HOW = {
     "dates": "Each digit of year, month and day is decided by one part of the source, and a text counts by the share "
     "of its digits. Attention is the mean of heads of the last decoder layer but one, as `saccade look` draws it. "
     "Rollout and flow are those of the graph of all layers, from a digit's position in the decoder to the source. "
+    "They extend Abnar and Zuidema's single stack by attention to the source, with its residual connection. "
+    "Gradient-weighted attention is Chefer, Gur and Wolf's Eq. 5 and 6 on the graph of both stacks, unlike the paper's "
+    "rule for two inputs (Eq. 8 to 11). "
     "The unknown token replaces a blanked one.",
     "reviews": "Attention is the weights of the pooling, which `saccade look` draws. Rollout and flow start there and "
     "follow the layers down to the words. The unknown word replaces a blanked one, and training knows it by "
@@ -343,6 +359,8 @@ is the fall of its probability. An input that decides by the rule of the data ne
 so a miss may be the model's.
 
 Data: `{data}`, the first {count} {unit} of the test split, of which none is trained on.
+
+{note}
 
 {runs}
 """,

@@ -147,7 +147,7 @@ def test_a_missing_package_is_named_and_not_needed_for_a_file(traces, missing, t
 @pytest.mark.parametrize(
     ("variable", "kind", "opens"), [(None, "Terminal", False), ("x", "Terminal", True), (None, "Window", True)]
 )
-def test_a_browser_of_the_terminal_stays_shut(variable, kind, opens, monkeypatch):
+def test_a_browser_of_the_terminal_stays_shut(variable, kind, opens, monkeypatch, tmp_path):
     seen = []
 
     class Window(explore.webbrowser.GenericBrowser):
@@ -161,8 +161,9 @@ def test_a_browser_of_the_terminal_stays_shut(variable, kind, opens, monkeypatch
     monkeypatch.delenv("BROWSER", raising=False)
     if variable:
         monkeypatch.setenv("BROWSER", variable)
-    explore._open_browser("http://127.0.0.1:1/")
-    assert seen == ["http://127.0.0.1:1/"] * opens
+    explore._open_browser("http://127.0.0.1:1/?token=a", str(tmp_path))
+    assert seen == [(tmp_path / "explorer.html").as_uri()] * opens
+    assert "url=http://127.0.0.1:1/?token=a" in (tmp_path / "explorer.html").read_text()
 
 
 @pytest.mark.slow
@@ -200,3 +201,8 @@ def test_a_method_of_look_makes_the_pictures_of_a_run(run, traces, capsys):
     assert failed([traces / "short", "--by", "flow", "--export", "page.html"], capsys).startswith(
         "error: --by: expected with a run"
     )
+
+
+def test_a_long_text_is_no_name_of_a_file(run):
+    book, _ = opened(run, input=("18 juin 2025 " * 30,))
+    assert book.sheets

@@ -93,6 +93,22 @@ def test_one_layer_flows_as_it_attends():
     assert flow.dtype == torch.float32 and torch.allclose(flow, attribute.rollout(layers), atol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_types_are_rounded_once(dtype):
+    layers = [layer.to(dtype) for layer in random_layers(6)]
+    for method in (attribute.rollout, attribute.flow):
+        exact = method([layer.double() for layer in layers])
+        result = method(layers)
+        assert result.dtype == dtype
+        assert bool(((result.double() - exact).abs() <= exact * torch.finfo(dtype).eps / 2 + 1e-6).all())
+
+
+def test_flow_of_single_precision_is_that_of_its_numbers_in_double():
+    layers = [layer.float() for layer in random_layers(3)]
+    exact = attribute.flow([layer.double() for layer in layers], residual=0.3)
+    assert torch.equal(attribute.flow(layers, residual=0.3), exact.float())
+
+
 def test_gradients_weigh_attention_layer_by_layer():
     layers = random_layers(2)
     gradients = [torch.randn_like(layer) for layer in layers]
@@ -155,6 +171,12 @@ def test_integrated_gradients_are_the_mean_gradient_of_the_path():
     assert np.allclose(result[0], expected, atol=1e-7)
 
 
+def test_integrated_gradients_in_float64_have_the_accuracy_of_float32():
+    inputs = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(1)).double()
+    result = attribute.integrated_gradients(lambda x: (x**3).sum((1, 2)), inputs)
+    assert bool(((result - inputs**3).abs() <= 2**-24 * inputs.abs() ** 3).all())
+
+
 @pytest.mark.parametrize("batch_size", [1, 2, 3, 7, 1000])
 @pytest.mark.parametrize("target", [CLASSES, 1, torch.tensor(1)])
 def test_integrated_gradients_of_few_copies_at_once(batch_size, target):
@@ -211,6 +233,12 @@ SQUARE = torch.full((1, 1, 2, 2), 0.5)
         (lambda: attribute.merge_words(SQUARE, [0]), ShapeError, r"matrix: expected \(..., 1, 1\) by words"),
         (lambda: attribute.merge_words(SQUARE, [0, 2]), ArgumentError, r"without gaps, got \[0, 2\]"),
         (lambda: attribute.integrated_gradients(len, torch.ones(1, 2).long()), ArgumentError, "inputs: expected float"),
+        (lambda: attribute.merge_words(SQUARE.long(), [0, 1]), ArgumentError, r"matrix: expected floating-point"),
+        (
+            lambda: attribute.integrated_gradients(len, torch.ones(0, 2)),
+            ArgumentError,
+            "inputs: expected at least one example, got an empty batch",
+        ),
         (
             lambda: attribute.integrated_gradients(len, torch.ones(1, 2), steps=0),
             ArgumentError,

@@ -15,6 +15,7 @@ from studies.explanations import DATA, PAPER, STUDY, Findings, Options
 from studies.frame.attributions import ATTENTION, BLANKED, FLOW, ROLLOUT, by_depth
 from studies.frame.claims import judged
 from studies.frame.explained import KINDS, MEASURED, correlation, hit
+from studies.frame.page import markdown_of
 from studies.frame.seeds import pack, unpack
 from studies.frame.study import make
 from study_rows import complete, content_of, described, run_of, stored
@@ -97,10 +98,25 @@ def test_tables_have_a_row_for_each_method():
     assert ranks[-3:] == [[f"{name}, of the paper", *(f"{x:.2f}" for x in PAPER[name]), ""] for name in PAPER]
 
 
+def test_the_first_layer_is_named_beside_the_claim():
+    assert Findings(made_up()).first_layer() == (
+        "Attention of layer 1, as the pooling reads it, has 0.32 beside 0.52 of rollout through all layers. The claim "
+        "compares rollout with the pooling's weights alone, which have 0.12."
+    )
+
+
+def test_a_note_of_the_report_is_on_its_page(tmp_path):
+    note = "The last seed was added after the others."
+    assert note in markdown_of(STUDY, {**made_up(), "note": note}, tmp_path)
+    assert note not in markdown_of(STUDY, made_up(), tmp_path)
+
+
 @every("data", DATA)
 def test_the_page_is_complete(tmp_path, data):
     words = ["2005.00928", "**reproduced**", f"the first {EXAMPLES} {DATA[data].unit} of the test split"]
     words += ["### Kinds of words", "## Faithfulness", "| random | 0.250"] if data == "reviews" else []
+    words += ["take the predicted one"] if data == "reviews" else []
+    words += ["Eq. 5 and 6 on the graph of both stacks"] if data == "dates" else []
     pictures = ["explanations", *(["layers"] if data == "reviews" else [])]
     folder = tmp_path / data
     folder.mkdir()

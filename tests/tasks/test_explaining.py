@@ -6,14 +6,22 @@ import torch
 from saccade import look
 from saccade.errors import ArgumentError
 from saccade.look import attribute
-from saccade.models import self_attention
+from saccade.models import caption_transformer, self_attention, transformer
 from saccade.models.bag import Bag
+from saccade.models.caption_transformer import CaptionTransformer
 from saccade.models.hard import chosen
+from saccade.models.image_encoder import ImageEncoder
 from saccade.models.regressor import Sizes
+from saccade.models.rnnsearch import RNNSearch
 from saccade.models.set_transformer import Options, SetTransformer
+from saccade.models.transformer import Transformer
 from saccade.tasks.attention_graph import edges_of, stacked
 from saccade.tasks.classify_text.answer import read_texts, subject
+from saccade.tasks.explaining import text_methods
+from saccade.tasks.image import influence
+from saccade.tasks.image.shown import Shown
 from saccade.tasks.text.codec import Text, pad
+from saccade.tasks.translate import gradients
 
 TEXT = Text([4, 5, 6, 7, 5], text="a b c d b", tokens=["a", "b", "c", "d", "b"])
 LABELS = ("bad", "good")
@@ -51,6 +59,62 @@ def test_hard_self_attention_goes_the_way_of_its_largest_weights():
     [pool] = [aux.weights for name, aux in records if name == "pool"]
     expected = (pool[0] @ attribute.rollout(layers)[0]).mean(0)
     torch.testing.assert_close(of_text(built).scores("rollout").values[0], expected)
+
+
+def test_rollout_and_flow_of_a_caption_have_its_cells():
+    torch.manual_seed(0)
+    sizes = {"widths": "4,6", "stem_stride": 4, "cell_dim": 7, "hidden_dim": 12, "heads": 3, "layers": 2}
+    options = caption_transformer.Options(**sizes, feedforward_dim=20)
+    built = CaptionTransformer(ImageEncoder(3, options), 11, options).eval()
+    image = Shown("image.png", torch.randint(256, (3, 32, 40), dtype=torch.uint8))
+    cells = influence.cells_of(built, influence.visual_of([image.seen]))
+    of_image = influence.subject(built, image, [4, 5], cells, ("a", "b", "."), torch.ones(3, cells[0] * cells[1]))
+    rollout, flow = (of_image.scores(by).values for by in ("rollout", "flow"))
+    assert rollout.shape == flow.shape == (3, *cells) and cells[0] * cells[1] > 3
+    assert bool((flow >= rollout - 1e-6).all() and rollout.any())  # a flow is at least the product of its path
+
+
+def translated(built):
+    texts = (("a", "b", "c", "."), ("x", "y", "."))
+    return gradients.subject(built.eval(), [4, 5, 6], [4, 5], texts, torch.ones(3, 4))
+
+
+def translator(**more):
+    torch.manual_seed(0)
+    sizes = {"hidden_dim": 8, "heads": 2, "layers": 2, "feedforward_dim": 16}
+    return Transformer(11, 9, transformer.Options(**sizes, **more))
+
+
+def test_a_hard_encoder_has_its_largest_weights_and_the_decoder_all():
+    of_text = translated(translator(self_read="argmax"))
+    with torch.no_grad(), look.record(of_text.model) as records:
+        of_text.features(of_text.inputs[None])
+    for edge, (name, _) in zip(edges_of(of_text.model, records, 4), records, strict=True):
+        assert all(set(part.unique().tolist()) <= {0.0, 1.0} for part in edge.weights) == name.startswith("encoder.")
+
+
+@pytest.mark.parametrize(
+    "built",
+    [
+        lambda: translated(translator(self_read="argmax")),
+        lambda: translated(RNNSearch(11, 9, RNNSearch.Options(hidden_dim=8, embedding_dim=6, read="reinforce"))),
+        lambda: of_text(model(self_read="argmax")),
+        lambda: of_text(model(self_read="sample", baseline="moving-average")),
+    ],
+)
+def test_a_hard_read_has_no_gradient_weighted_attention(built):
+    hard = built()
+    assert "gradient" not in text_methods(hard.model, None, attends=True)
+    with pytest.raises(ArgumentError, match="^--by: expected .* It needs soft attention to the inputs") as caught:
+        hard.scores("gradient")
+    assert "\n" not in str(caught.value)
+    assert bool(hard.scores("jacobian").values.any())
+
+
+def test_a_soft_read_has_gradient_weighted_attention():
+    soft = translated(translator())
+    assert "gradient" in text_methods(soft.model, None, attends=True)
+    assert bool(soft.scores("gradient").values.any())
 
 
 def test_each_class_has_its_scores():

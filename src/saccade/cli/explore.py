@@ -8,9 +8,11 @@ import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from html import escape
 from itertools import chain
 from os.path import lexists
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import tyro
@@ -94,14 +96,14 @@ def run(arguments: list[str]) -> int:
     from saccade.look._explorer.answers import Answers
     from saccade.look._explorer.server import application
 
-    with _listen(options.port) as listener:
+    with _listen(options.port) as listener, TemporaryDirectory() as folder:
         book, live = _opened(options)
         token, port = secrets.token_urlsafe(24), listener.getsockname()[1]
         address = f"http://{_HOST}:{port}/?token={token}"
         output(address, flush=True)
         say("Ctrl-C ends the explorer")
         if options.browser:
-            threading.Thread(target=_open_browser, args=[address], daemon=True).start()
+            threading.Thread(target=_open_browser, args=[address, folder], daemon=True).start()
         answer_until_interrupt(application(Answers(book, live), book.title, token, port), listener, patience=3)
     return 0
 
@@ -160,8 +162,9 @@ def _inputs(run: Run, words: Sequence[str]) -> list[str] | None:
         return None
 
     def lines(word: str) -> Iterator[str]:
-        if run.task.inputs == "lines" and Path(word).is_file():
-            return input_lines(run.task, Path(word))
+        with suppress(OSError):  # of a text too long for a name
+            if run.task.inputs == "lines" and Path(word).is_file():
+                return input_lines(run.task, Path(word))
         return iter([readable(word)])
 
     return [line for word in words for line in lines(word)]
@@ -175,9 +178,14 @@ def _listen(port: int) -> socket.socket:
         raise UsageError(f"--port: expected a free port, got {port} ({reason}); --port 0 picks a free one") from error
 
 
-def _open_browser(address: str) -> None:
-    """Open an address, unless a browser would take the terminal."""
+def _open_browser(address: str, folder: str) -> None:
+    """Open an address, unless a browser would take the terminal.
+
+    A page in a private folder leads to it, since other users may read the arguments of a browser.
+    """
+    page = Path(folder) / "explorer.html"
+    page.write_text(f'<meta http-equiv="refresh" content="0; url={escape(address)}">\n', encoding="utf-8")
     with suppress(webbrowser.Error):
         browser = webbrowser.get()
         if "BROWSER" in os.environ or type(browser) is not webbrowser.GenericBrowser:
-            browser.open(address)
+            browser.open(page.as_uri())

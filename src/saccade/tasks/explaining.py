@@ -18,7 +18,7 @@ from saccade.look._gradients import activation_map
 from saccade.look._jacobian import differentiable, returning
 from saccade.models.padded import Padded
 from saccade.models.words import OutputLayer
-from saccade.tasks.attention_graph import Edge, edges_of, size_of, stacked
+from saccade.tasks.attention_graph import Edge, edges_of, reads_hard, size_of, stacked
 from saccade.tasks.looking import NEEDS, By, signed_jacobian
 
 __all__ = ["Scores", "Subject", "embedded", "input_gradients", "text_methods"]
@@ -128,7 +128,8 @@ def text_methods(model: nn.Module, layer: nn.Module | None, *, attends: bool) ->
     names = ["attention"] * attends
     if hasattr(model, "members"):
         return names
-    names += ["rollout", "flow"] * stacked(model) + ["gradient"] + ["grad-cam"] * (layer is not None)
+    choosing = attends and reads_hard(model)  # one value, whose choice has no gradient
+    names += ["rollout", "flow"] * stacked(model) + ["gradient"] * (not choosing) + ["grad-cam"] * (layer is not None)
     return [*names, "jacobian", "integrated-gradients"]
 
 
@@ -271,7 +272,7 @@ def _mixed(subject: Subject) -> list[Tensor]:
 
 
 def _edges(subject: Subject, records: Recording) -> list[Edge]:
-    return edges_of(subject.model, records, subject.size, hard=getattr(subject.model, "hard", False))
+    return edges_of(subject.model, records, subject.size)
 
 
 def _read(subject: Subject, graph: Tensor) -> Tensor:
@@ -287,7 +288,7 @@ def _rollout(subject: Subject) -> Tensor:
 def _flow(subject: Subject) -> Tensor:
     assert subject.readers is not None  # of models with such a graph
     flows = attribute.flow(_mixed(subject), residual=0.0, rows=subject.readers.flatten().tolist())[0]
-    return flows.view(*subject.readers.shape, -1).mean(1)[:, : len(subject.inputs)]
+    return flows.view(*subject.readers.shape, -1).mean(1)[:, : subject.size]
 
 
 def _gradient(subject: Subject) -> Tensor:
@@ -296,6 +297,8 @@ def _gradient(subject: Subject) -> Tensor:
         return saliency(lambda images: subject.features(images)[:, 0], subject.inputs[None], subject.targets)
     if not subject.weighted:
         return input_gradients(subject)
+    if reads_hard(subject.model):
+        raise ArgumentError(f"--by: expected a model that reads softly, got gradient. {NEEDS['gradient']}")
     with differentiable(), record(subject.model) as records:
         logits = subject.logits(subject.inputs[None].clone())[0]
         edges = _edges(subject, records)
@@ -314,7 +317,11 @@ def _gradient(subject: Subject) -> Tensor:
 
 
 def _relevance(weights: Sequence[Tensor], gradients: Sequence[Tensor]) -> Tensor:
-    """Gradient-weighted attention of layers that may differ in their heads."""
+    """Gradient-weighted attention of layers that may differ in their heads.
+
+    These are Eq. 5 and 6 of Chefer, Gur and Wolf 2021 on the graph of encoder and decoder. The paper's rule for two
+    inputs (Eq. 8 to 11) differs: it normalizes the relevance of each stack before attention to the source.
+    """
     means = [
         (gradient * weight).relu().mean(1, keepdim=True) for weight, gradient in zip(weights, gradients, strict=True)
     ]

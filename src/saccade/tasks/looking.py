@@ -30,7 +30,7 @@ NEEDS = {
     "attention": "A run whose model attends to its inputs has it.",
     "rollout": "It needs layers of self-attention, as a transformer has.",
     "flow": "It needs layers of self-attention, as a transformer has.",
-    "gradient": "It needs one attention to the inputs, or gradients by them.",
+    "gradient": "It needs soft attention to the inputs, or gradients by them.",
     "grad-cam": "It needs a convolution over the image, or one vector for each token.",
     "jacobian": "It needs a sequence of words, symbols or frames.",
     "integrated-gradients": "It needs a probability as a smooth function of words or pixels.",

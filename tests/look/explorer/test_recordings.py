@@ -6,8 +6,10 @@ import torch
 
 from look.explorer.books import book, calls, encoded, numbers, opened, weighted
 from saccade import AuxOutput, AuxRequest, look, masks, nn
-from saccade.errors import ArgumentError, ShapeError
-from saccade.look import Record, Recording
+from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
+from saccade.look import Explorer, Record, Recording
+from saccade.look._explorer import recordings
+from saccade.look._explorer.sheets import MatrixIndex
 
 
 def entropy(weights):
@@ -163,7 +165,64 @@ def test_a_recording_without_statistics_is_refused(recording, got):
 @pytest.mark.parametrize(("name", "tokens"), [("rows", 11), ("columns", 13)])
 def test_tokens_that_fit_no_record_are_refused(name, tokens):
     with pytest.raises(ShapeError, match=f"{name}: expected 12 tokens, got {tokens}"):
-        book(encoded(layers=1), **{name: ["x"] * tokens})
+        Explorer({"one": encoded(layers=1), "two": encoded(layers=2)}, **{name: ["x"] * tokens})
+
+
+def test_tokens_of_one_of_several_recordings_are_taken():
+    short, long = (calls(AuxOutput(weights=torch.rand(1, 1, size, size))) for size in (3, 5))
+    sheets = Explorer({"short": short, "long": long}, rows=["a", "b", "c"]).book.sheets
+    assert [list(sheet.rows) for sheet in sheets] == [["a", "b", "c"], ["0", "1", "2", "3", "4"]]
+
+
+@pytest.mark.parametrize("tokens", [5, [b"x"] * 12, torch.arange(12)])
+def test_tokens_that_are_no_texts_are_refused(tokens):
+    with pytest.raises(ArgumentTypeError, match="rows: expected a sequence of texts"):
+        Explorer(encoded(layers=1), rows=tokens)
+
+
+def test_weights_of_zero_have_no_key_in_the_largest():
+    x = torch.randn(2, 4, 8)
+    model = nn.MultiheadAttention(8, 2).eval()
+    with look.record(model, AuxRequest(top=2)) as few:
+        model(x, x, x, mask=torch.ones(4, 4, dtype=torch.bool).tril())
+    with look.record(model) as whole:
+        model(x, x, x, mask=torch.ones(4, 4, dtype=torch.bool).tril())
+    assert (few[0].top[1] == -1).any()
+    [few_sheet], [whole_sheet] = book(few).sheets, book(whole).sheets
+    for head in range(2):
+        expected = whole_sheet.matrix(MatrixIndex(head=head))
+        expected = expected * (expected >= expected.topk(2).values[:, -1:])
+        torch.testing.assert_close(few_sheet.matrix(MatrixIndex(head=head)), expected)
+
+
+def test_words_are_of_self_attention_and_have_no_numbers_of_tokens():
+    alone = Record("self", AuxOutput(weights=torch.rand(1, 1, 4, 4)), 0, "self")
+    other = Record("cross", AuxOutput(weights=torch.rand(1, 1, 4, 4)), 1, "cross")
+    sheets = Explorer(Recording([alone, other]), rows=list("abcd"), words=[0, 0, 1, 1]).book.sheets
+    assert [sheet.title for sheet in sheets[2:]] == ["self attention, 4 × 4, 2 words"]
+    assert not sheets[2].measures and sheets[2].summary is None and list(sheets[2].columns) == ["ab", "cd"]
+
+
+def test_keys_behind_an_offset_have_their_positions():
+    weights = torch.rand(1, 1, 2, 4)
+    sheets = book(Recording([Record("read", AuxOutput(weights=weights), n, "self", 6 + n) for n in range(2)])).sheets
+    assert [(list(sheet.rows), list(sheet.columns)) for sheet in sheets] == [
+        (["8", "9"], ["6", "7", "8", "9"]),
+        (["9", "10"], ["7", "8", "9", "10"]),
+    ]
+
+
+def test_the_distance_needs_the_number_of_keys():
+    top = torch.ones(1, 1, 1, 2) / 2, torch.tensor([[[[0, 1]]]])
+    [sheet] = book(calls(AuxOutput(top=top))).sheets
+    assert "distance" not in sheet.measures
+
+
+def test_a_matrix_of_too_many_cells_has_its_lines_alone(monkeypatch):
+    monkeypatch.setattr(recordings, "_CELLS", 8)
+    [sheet] = book(calls(AuxOutput(weights=torch.rand(1, 1, 3, 3)))).sheets
+    assert sheet.matrix is None and set(sheet.lines) == {"entropy", "received"}
+    assert sheet.note.startswith("The matrix has more than 8 cells")
 
 
 @pytest.mark.parametrize("shape", [(0, 2, 3, 3), (1, 2, 0, 3), (1, 0, 3, 3), (1, 1, 2, 0)])

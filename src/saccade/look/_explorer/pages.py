@@ -109,7 +109,9 @@ def blocks(book: Book) -> dict[str, str]:
     """
     if (size := 4 * book.numbers()) > _LARGEST:
         got = f"{size >> 20:,} MiB"
-        raise ArgumentError(f"page: expected at most {_LARGEST >> 20} MiB of numbers, got {got}. Record fewer layers")
+        raise ArgumentError(
+            f"page: expected at most {_LARGEST >> 20} MiB of numbers, got {got}. Record fewer layers or tokens"
+        )
     manifest, offset, parts = book.manifest(), 0, list[bytes]()
     for sheet, described in zip(book.sheets, manifest["sheets"], strict=True):
         data: dict[str, Any] = {"lines": {}}

@@ -10,10 +10,11 @@ from torch import Tensor
 from saccade.errors import ArgumentError, ShapeError
 from saccade.look._explorer.sheets import MatrixIndex, Sheet
 from saccade.look._records import Record, Recording
-from saccade.look.attribute import merge_words
+from saccade.look._words import merge_words
 
 _AT_ONCE = 1 << 22  # pairs of a query and a key whose measures are computed before the page opens
 _LONGEST = 1 << 20  # tokens
+_CELLS = 1 << 25  # of a matrix, some 5,800 x 5,800
 _DRAWN = 1 << 17  # draws of hard attention in a manifest
 
 
@@ -25,6 +26,12 @@ class Shape(NamedTuple):
     heads: int
     queries: int
     keys: int
+    key_offset: int
+
+    @property
+    def of_itself(self) -> bool:
+        """Whether queries and keys are positions of one sequence."""
+        return self.kind != "cross" and self.keys >= self.queries
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,7 @@ class Layer:
         batch = leading.numel() // heads if leading.numel() else 0
         if not batch or not queries or (weights is not None and not keys):
             return None
-        shape = Shape(record.kind, batch, heads, queries, keys)
+        shape = Shape(record.kind, batch, heads, queries, keys, record.key_offset)
         if max(queries, keys) > _LONGEST:
             raise ArgumentError(f"{_named(record)}: expected at most {_LONGEST:,} tokens, got {max(queries, keys):,}")
 
@@ -93,9 +100,10 @@ class Layer:
             return _head(self.weights, index)
         assert self.top is not None
         weights, keys = (_head(part, index) for part in self.top)
-        if keys.is_floating_point() or int(keys.min()) < 0 or int(keys.max()) >= self.shape.keys:
+        if keys.is_floating_point() or int(keys.min()) < -1 or int(keys.max()) >= self.shape.keys:
             raise ArgumentError(f"{_named(self.record)}: expected keys below {self.shape.keys:,} in top, got others")
-        return torch.zeros(len(weights), self.shape.keys).scatter_(1, keys.long(), weights.float())
+        weights, keys = weights.float() * (keys >= 0), keys.long().clamp_min(0)  # a weight of 0 has key -1
+        return torch.zeros(len(weights), self.shape.keys).scatter_add_(1, keys, weights)
 
     def lines(self) -> dict[str, Callable[[MatrixIndex], Tensor]]:
         """Return entropy and sink share along the rows, received along the columns."""
@@ -117,7 +125,8 @@ class Layer:
         numbers = dict[str, Callable[[MatrixIndex], Tensor]]()
         if "entropy" in lines:
             numbers["entropy"] = lambda index: lines["entropy"](index).float().mean()
-        if self.shape.kind != "cross" and (weights is not None or self.top is not None):
+        by_top = self.top is not None and (self.received is not None or self.shape.keys == self.shape.queries > 1)
+        if self.shape.of_itself and (weights is not None or by_top):  # else the number of keys is missing
             numbers["distance"] = self._distance
         if sink is not None:
             numbers["sink share"] = lambda index: _head(sink, index).float().mean()
@@ -147,11 +156,12 @@ def sheets_of(recording: Recording, rows: Sequence[str] | None, columns: Sequenc
     Args:
         recording: with weights, the largest weights or entropies.
         rows: tokens of the queries, None for their numbers.
-        columns: tokens of the keys. None for the tokens of the queries if they are as many, else their numbers.
+        columns: tokens of the keys, None for their numbers. Self-attention takes those of the queries.
+
+    Statistics of three dimensions, `(batch, queries, keys)`, are of one head. Tokens that fit no record are not used.
 
     Raises:
         ArgumentError: a recording without these statistics.
-        ShapeError: tokens that fit no record.
     """
     groups = dict[Shape, list[Layer]]()
     for record in recording:
@@ -160,24 +170,17 @@ def sheets_of(recording: Recording, rows: Sequence[str] | None, columns: Sequenc
     if not groups:
         got = f"{len(recording)} without" if len(recording) else "none"
         raise ArgumentError(f"recording: expected records with weights, top or entropy, got {got}. Request them")
-    for name, tokens, lengths in (
-        ("rows", rows, {shape.queries for shape in groups}),
-        ("columns", columns, {shape.keys for shape in groups}),
-    ):
-        if tokens is not None and len(tokens) not in lengths:
-            expected = " or ".join(f"{length:,}" for length in sorted(lengths))
-            raise ShapeError(f"{name}: expected {expected} tokens, got {len(tokens):,}")
     return [_sheet(shape, layers, rows, columns) for shape, layers in groups.items()]
 
 
 def sheets_of_words(sheets: Sequence[Sheet], words: Sequence[int | None]) -> list[Sheet]:
-    """Return sheets of words for those of as many tokens on both sides.
+    """Return sheets of words for those of self-attention with as many tokens.
 
     Raises:
         ShapeError: no sheet of that many tokens.
         ArgumentError: numbers with gaps, from `merge_words`.
     """
-    merged = [_of_words(sheet, words) for sheet in sheets if len(sheet.rows) == len(sheet.columns) == len(words)]
+    merged = [_of_words(sheet, words) for sheet in sheets if sheet.of_itself and len(sheet.rows) == len(words)]
     if not merged:
         raise ShapeError(f"words: expected a number for each token of self-attention, got {len(words):,}")
     return merged
@@ -197,23 +200,15 @@ def _of_words(sheet: Sheet, words: Sequence[int | None]) -> Sheet:
         columns=listed,
         matrix=None if matrix is None else lambda index: merge_words(matrix(index).float(), words),
         lines={},
+        measures={},
+        extra={},
+        summary=None,
     )
 
 
 def _sheet(shape: Shape, layers: list[Layer], rows: Sequence[str] | None, columns: Sequence[str] | None) -> Sheet:
-    offset, top = layers[0].record.key_offset, layers[0].top
-    left = list(rows) if rows is not None and len(rows) == shape.queries else _numbered(shape.queries)
-    over = left if shape.keys == shape.queries else _numbered(shape.keys, offset)
-    over = list(columns) if columns is not None and len(columns) == shape.keys else over
-    whole = all(layer.weights is not None for layer in layers)
-    has_matrix = whole or (
-        bool(shape.keys) and all(layer.weights is not None or layer.top is not None for layer in layers)
-    )
-    note = ""
-    if has_matrix and not whole and top is not None:
-        note = f"Only the {top[0].shape[-1]} largest weights of each row are recorded. Other cells show 0."
-    elif not has_matrix:
-        note = "No weights are recorded, so there is no matrix. Record with weights or top to see one."
+    left, over = _tokens(shape, rows, columns)
+    has_matrix, note = _matrix(shape, layers)
     names = [layer.record.name or "the model" for layer in layers]
     names = [n if names.count(n) == 1 else f"{n}, call {x.record.call}" for n, x in zip(names, layers, strict=True)]
     measures, lines = [layer.measures() for layer in layers], [layer.lines() for layer in layers]
@@ -237,6 +232,7 @@ def _sheet(shape: Shape, layers: list[Layer], rows: Sequence[str] | None, column
         note,
         _drawn(layers),
         summary,
+        shape.of_itself and shape.keys == shape.queries,
     )
     if shape.batch * len(layers) * shape.heads * shape.queries * max(1, shape.keys) > _AT_ONCE:
         return sheet
@@ -245,11 +241,38 @@ def _sheet(shape: Shape, layers: list[Layer], rows: Sequence[str] | None, column
     return replace(sheet, measures=stacked)
 
 
+def _tokens(shape: Shape, rows: Sequence[str] | None, columns: Sequence[str] | None) -> tuple[list[str], list[str]]:
+    """Tokens of the rows and of the columns of a sheet, or their numbers."""
+    behind = shape.keys - shape.queries if shape.of_itself else 0  # a cache holds the keys before
+    left = _fitting(rows, shape.queries) or _numbered(shape.queries, shape.key_offset + behind)
+    over = _fitting(columns, shape.keys) or _numbered(shape.keys, shape.key_offset)
+    if shape.of_itself and not behind:
+        left = over = left if _fitting(rows, shape.queries) else over
+    return left, over
+
+
+def _fitting(tokens: Sequence[str] | None, count: int) -> list[str]:
+    return list(tokens) if tokens is not None and len(tokens) == count else []
+
+
+def _matrix(shape: Shape, layers: Sequence[Layer]) -> tuple[bool, str]:
+    """Whether a sheet has matrices, and the note about them."""
+    tops = [layer.top[0].shape[-1] if layer.weights is None and layer.top is not None else 0 for layer in layers]
+    if not shape.keys or any(layer.weights is None and layer.top is None for layer in layers):
+        return False, "No weights are recorded, so there is no matrix. Record with weights or top to see one."
+    if shape.queries * shape.keys > _CELLS:
+        return False, f"The matrix has more than {_CELLS:,} cells, so only its lines are here. Record some rows of it."
+    if not any(tops):
+        return True, ""
+    count, where = " or ".join(map(str, sorted({*tops} - {0}))), "Only" if all(tops) else "In some layers, only"
+    return True, f"{where} the {count} largest weights of each row are recorded. Other cells show 0."
+
+
 def _drawn(layers: Sequence[Layer]) -> dict[str, list[Any]]:
     """Return the keys that rows of hard attention took, by example, layer and head."""
     index = [layer.index for layer in layers if layer.index is not None]
     few = len(index) == len(layers) and sum(part.numel() for part in index) <= _DRAWN
-    return {"drawn": torch.stack(index, 1).tolist()} if few else {}
+    return {"drawn": torch.stack([part.cpu() for part in index], 1).tolist()} if few else {}
 
 
 def _named(record: Record) -> str:

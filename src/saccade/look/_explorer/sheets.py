@@ -49,6 +49,7 @@ class Sheet:
         note: a sentence about the numbers, for example that only the largest are there.
         extra: more of the view, as JSON.
         summary: measures of the heads of a layer in an example by name, `(heads,)`, computed on request.
+        of_itself: whether rows and columns are the same tokens.
     """
 
     kind: str
@@ -64,6 +65,7 @@ class Sheet:
     note: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
     summary: Callable[[int, int], Mapping[str, Tensor]] | None = None
+    of_itself: bool = False
 
     def described(self) -> dict[str, Any]:
         """Return everything but the matrices and lines as JSON, without many measures."""

@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from saccade.errors import ArgumentTypeError, SaccadeError, pip_install
+from saccade.errors import ArgumentTypeError, SaccadeError, ShapeError, pip_install
 from saccade.look._explorer.answers import Answers
 from saccade.look._explorer.pages import exported, module, style
 from saccade.look._explorer.recordings import sheets_of, sheets_of_words
@@ -44,13 +44,13 @@ class Explorer:
     Args:
         source: a recording with weights, `top` or entropy, a record, or a run. Or several of them by name, to compare.
         rows: tokens of the queries, None for their numbers.
-        columns: tokens of the keys. None for the tokens of the queries if they are as many, else their numbers.
+        columns: tokens of the keys, None for their numbers. Self-attention takes those of the queries.
         words: the number of the word of each query, as for `attribute.merge_words`. Self-attention of that length gets
             a second sheet, of words.
         title: of the page.
 
     Raises:
-        ArgumentTypeError: another source.
+        ArgumentTypeError: another source, or tokens that are no texts.
         ArgumentError: a recording without these statistics.
         ShapeError: tokens that fit no record.
 
@@ -75,7 +75,13 @@ class Explorer:
         words: Sequence[int | None] | None = None,
         title: str = "Attention",
     ) -> None:
-        sheets = _sheets(source, rows, columns)
+        tokens = {"rows": _tokens("rows", rows), "columns": _tokens("columns", columns)}
+        sheets = _sheets(source, **tokens)
+        for name, listed in tokens.items():
+            lengths = sorted({len(getattr(sheet, name)) for sheet in sheets})
+            if listed is not None and len(listed) not in lengths:
+                expected = " or ".join(f"{length:,}" for length in lengths)
+                raise ShapeError(f"{name}: expected {expected} tokens, got {len(listed):,}")
         self.book = Book(title, sheets if words is None else [*sheets, *sheets_of_words(sheets, words)])
         sources = source if isinstance(source, Mapping) else {"": source}
         readers = {name: part for name, part in sources.items() if isinstance(part, HasSheets) and part.reads_texts}
@@ -128,6 +134,15 @@ class Explorer:
             return f"<p>{escape(repr(self))}: too large for a notebook file. Save it with <code>.save(path)</code>.</p>"
         frame = f'style="width: 100%; height: {_HEIGHT}px; border: 0" sandbox="allow-scripts allow-downloads"'
         return f'<iframe title="{escape(self.book.title)}" {frame} srcdoc="{escape(content)}"></iframe>'
+
+
+def _tokens(name: str, tokens: Any) -> list[str] | None:
+    """Tokens as a list of texts, None if there are none."""
+    if tokens is None:
+        return None
+    if not isinstance(tokens, Sequence) or not all(isinstance(token, str) for token in tokens):
+        raise ArgumentTypeError(f"{name}: expected a sequence of texts, got {type(tokens).__name__}. Decode the tokens")
+    return list(tokens)
 
 
 def _sheets(

@@ -12,6 +12,7 @@ import { BandsView, Load, SoundView } from "./bands.js";
 import { BarsView, CurveView } from "./charts.js";
 import { html, render as mount, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";
 
+const MOST_HEADS = 2048; // in the list of a comparison
 const LONG = 512; // tokens beyond which the text is shown around the cursor alone
 
 /** The state with every entry in its range, whatever a URL holds. */
@@ -232,7 +233,8 @@ function Compare({ manifest, state, sheet, set }) {
     >Compare with
     <select name="minus" value=${state.minus ? state.minus.join(",") : ""} onChange=${(event) => set({ minus: event.target.value ? event.target.value.split(",").map(Number) : null })}>
       <option value="">nothing</option>
-      ${places.slice(0, 2048).map((place) => html`<option value=${place.join(",")}>${name(place)}</option>`)}
+      ${places.slice(0, MOST_HEADS).map((place) => html`<option value=${place.join(",")}>${name(place)}</option>`)}
+      ${places.length > MOST_HEADS && html`<option disabled>${places.length - MOST_HEADS} more heads are not listed</option>`}
     </select></label
     >${state.minus &&
     html`<label

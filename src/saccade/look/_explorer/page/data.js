@@ -84,12 +84,6 @@ export class Pieces {
     return entry.promise;
   }
 
-  /** Forget all pieces. */
-  clear() {
-    this.cache.clear();
-    this.bytes = 0;
-  }
-
   /** Return a piece that has arrived, or null. */
   arrived(request) {
     return this.cache.get(this.key(request))?.piece ?? null;

@@ -72,7 +72,8 @@ export class FileBook {
     let first = this.plane(request.sheet, request);
     if (request.minus) {
       const [sheet, layer, head] = request.minus;
-      const other = this.plane(sheet, { layer, head, example: request.example });
+      const example = Math.min(request.example, this.manifest.sheets[sheet].examples - 1);
+      const other = this.plane(sheet, { layer, head, example });
       first = { ...first, values: first.values.map((value, at) => value - other.values[at]) };
     }
     const levels = [first];
