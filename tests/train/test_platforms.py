@@ -1,10 +1,10 @@
 """Training, resuming and predicting with what other systems lack removed."""
 
-import os
 import subprocess
-import sys
 
 import pytest
+
+from tiny import environment, python
 
 REMOVED = """
 import os, signal, subprocess, sys
@@ -34,11 +34,7 @@ print(run.results["steps"], len(run.predict("0.5")))
 @pytest.mark.slow
 def test_training_resumes_and_predicts_without_what_windows_lacks(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-c", REMOVED + TRAIN, str(tmp_path / "run")],
-        check=False,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        python("-c", REMOVED + TRAIN, tmp_path / "run"), check=False, capture_output=True, text=True, env=environment()
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split()[-2:] == ["6", "1"]
@@ -47,5 +43,5 @@ def test_training_resumes_and_predicts_without_what_windows_lacks(tmp_path):
 @pytest.mark.slow
 def test_imports_survive_without_what_windows_lacks():
     imports = REMOVED + "import saccade.runs, saccade.cli, saccade.train.fit, saccade.kernels.cache\n"
-    done = subprocess.run([sys.executable, "-c", imports], check=False, capture_output=True, text=True)
+    done = subprocess.run(python("-c", imports), check=False, capture_output=True, text=True, env=environment())
     assert done.returncode == 0, done.stderr

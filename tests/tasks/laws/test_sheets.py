@@ -85,5 +85,5 @@ def test_inputs_without_a_picture_are_rejected(trained):
     run = trained("translate", "rnnsearch")
     with pytest.raises(ArgumentError, match="inputs: expected an input with a picture, got none"):
         run.sheets([""])
-    with pytest.raises(ArgumentError, match="--by: expected attention or jacobian"):
+    with pytest.raises(ArgumentError, match="--by: expected attention or rollout"):
         run.sheets(["a"], by="none")
