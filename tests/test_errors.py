@@ -40,7 +40,7 @@ def test_messages_name_the_distribution_of_this_library():
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["name"] == errors.DISTRIBUTION
     assert project["optional-dependencies"]["all"] == [
-        f"{errors.DISTRIBUTION}[train,export,serve,studies,hf,explain,dev]"
+        f"{errors.DISTRIBUTION}[train,export,serve,explore,studies,hf,explain,dev]"
     ]
     files = [*root.glob("src/**/*.py"), *root.glob("docs/**/*.md")]
     assert not [path for path in files if re.search(r"pip install '?saccade\b(?!-)", path.read_text(encoding="utf-8"))]
