@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from saccade._definitions.checks import whole
 from saccade.errors import ArgumentError, ArgumentTypeError
@@ -210,9 +209,9 @@ class Book:
         if minus is not None:
             values = values - self._values(*minus)
         finite = values[values.isfinite()] if values.numel() and not values.isfinite().all() else values
-        peak, low = (float(finite.abs().max()), float(finite.min())) if finite.numel() else (0.0, 0.0)
+        low, high = map(float, torch.aminmax(finite)) if finite.numel() else (0.0, 0.0)
         even = 0.0 if low < 0 else 1 / max(1, values.shape[1])
-        return reduced(values), {"top": full_scale(peak, even), "low": -1.0 if low < 0 else 0.0}
+        return reduced(values), {"top": full_scale(max(-low, high), even), "low": -1.0 if low < 0 else 0.0}
 
     def _values(self, number: int, index: MatrixIndex) -> Tensor:
         matrix = self.sheets[number].matrix
@@ -237,12 +236,21 @@ def reduced(values: Tensor) -> list[Tensor]:
     >>> [tuple(level.shape) for level in reduced(torch.zeros(700, 300))]
     [(700, 300), (350, 150), (175, 75)]
     """
-    levels = [values]
+    levels, is_signed = [values], bool((values < 0).any())
     while max(levels[-1].shape) > TILE:
-        last = levels[-1][None]
-        high, low = F.max_pool2d(last, 2, ceil_mode=True)[0], -F.max_pool2d(-last, 2, ceil_mode=True)[0]
-        levels.append(torch.where(high >= -low, high, low))
+        high = _halved(levels[-1], torch.maximum)
+        low = _halved(levels[-1], torch.minimum) if is_signed else high
+        levels.append(torch.where(high >= -low, high, low) if is_signed else high)
     return levels
+
+
+def _halved(values: Tensor, larger: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    """Return one number for each 2 x 2 cells. The last row or column of an odd size has no pair."""
+    for _ in range(2):
+        count = len(values) // 2 * 2
+        pairs = larger(values[:count:2], values[1:count:2])
+        values = torch.cat([pairs, values[count:]]).T
+    return values
 
 
 def _numbers(values: Tensor) -> Any:
