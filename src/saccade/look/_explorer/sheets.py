@@ -245,7 +245,10 @@ def reduced(values: Tensor) -> list[Tensor]:
 
 
 def _halved(values: Tensor, larger: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-    """Return one number for each 2 x 2 cells. The last row or column of an odd size has no pair."""
+    """Return one number for each 2 x 2 cells.
+
+    The last row or column of an odd size has no pair.
+    """
     for _ in range(2):
         count = len(values) // 2 * 2
         pairs = larger(values[:count:2], values[1:count:2])
