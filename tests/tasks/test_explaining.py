@@ -1,9 +1,12 @@
 """Subjects of models with parts that a plain stack of layers lacks."""
 
+import re
+
 import pytest
 import torch
 
 from saccade import look
+from saccade._system.notes import caught
 from saccade.errors import ArgumentError
 from saccade.look import attribute
 from saccade.models import caption_transformer, self_attention, transformer
@@ -15,6 +18,7 @@ from saccade.models.regressor import Sizes
 from saccade.models.rnnsearch import RNNSearch
 from saccade.models.set_transformer import Options, SetTransformer
 from saccade.models.transformer import Transformer
+from saccade.tasks import explaining
 from saccade.tasks.attention_graph import edges_of, stacked
 from saccade.tasks.classify_text.answer import read_texts, subject
 from saccade.tasks.explaining import text_methods
@@ -139,3 +143,14 @@ def test_a_method_without_its_part_is_refused_by_the_subject_too():
 def test_inducing_points_are_no_stack_of_inputs():
     assert stacked(SetTransformer(Sizes(0, 1))) and stacked(model())
     assert not stacked(SetTransformer(Sizes(0, 1), Options(inducing=2))) and not stacked(Bag(7, 2))
+
+
+@pytest.mark.parametrize(("steps", "notes"), [((1,), 1), ((1, 400), 0)])
+def test_a_note_names_an_output_whose_integrated_gradients_are_incomplete(steps, notes, monkeypatch):
+    monkeypatch.setattr(explaining, "_STEPS", steps)
+    heard = []
+    with caught(heard.append):
+        of_text(model()).scores("integrated-gradients")
+    assert len(heard) == notes
+    line = r"integrated gradients of \w+: their sum is off by [\d.]+% after 1 steps"
+    assert all(re.fullmatch(line, note) for note in heard)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from saccade._system.notes import say
 from saccade._threads import hooked
 from saccade.errors import ArgumentError
 from saccade.look import Faithfulness, Recording, attribute, faithful, record, saliency, sequential_jacobian
@@ -302,11 +303,8 @@ def _gradient(subject: Subject) -> Tensor:
     with differentiable(), record(subject.model) as records:
         logits = subject.logits(subject.inputs[None].clone())[0]
         edges = _edges(subject, records)
-        size, raw, rows = (
-            size_of(edges, subject.size),
-            [part for edge in edges for part in edge.weights],
-            list[Tensor](),
-        )
+        size, rows = size_of(edges, subject.size), list[Tensor]()
+        raw = [part for edge in edges for part in edge.weights]
         for number, logit in enumerate(logits):
             gradients = iter(torch.autograd.grad(logit, raw, retain_graph=True, materialize_grads=True))
             pairs = [(edge.placed(edge.weights, size), edge.placed([next(gradients) for _ in edge.weights], size))
@@ -367,7 +365,10 @@ def _jacobian(subject: Subject, signed: bool = False) -> Tensor:
 
 
 def _integrated(subject: Subject) -> Tensor:
-    """Integrated gradients, with more steps until rows are complete (section 5)."""
+    """Integrated gradients, with more steps until rows are complete (section 5).
+
+    A note names an output whose row never is.
+    """
     start = torch.as_tensor(subject.baseline).to(subject.inputs).expand_as(subject.inputs)
     with torch.no_grad():
         differences = (subject.logits(subject.inputs[None]) - subject.logits(start[None]))[0]
@@ -378,8 +379,11 @@ def _integrated(subject: Subject) -> Tensor:
                 subject.logits, subject.inputs[None], target=number, baseline=start, steps=steps
             )[0]
             row = values.sum(0) if subject.pixels else values.flatten(1).sum(1)
-            if bool((row.sum() - difference).abs() <= _INCOMPLETE * row.abs().sum()):
+            gap = float((row.sum() - difference).abs() / row.abs().sum().clamp_min(torch.finfo(row.dtype).tiny))
+            if gap <= _INCOMPLETE:
                 break
+        else:
+            say(f"integrated gradients of {subject.outputs[number]}: their sum is off by {gap:.1%} after {steps} steps")
         rows.append(row)
     return torch.stack(rows)
 
